@@ -1,5 +1,6 @@
 """Numbers and foreign text as a reader sees them: the only place where units are turned into words."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from math import floor, log10
 
@@ -82,6 +83,17 @@ def one_line(sentence: str) -> str:
 def _middle_out(text: str) -> str:
     half = LONGEST // 2 - 2
     return text if len(text) <= LONGEST else f"{text[:half]} … {text[-half:]}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """a, b and c."""
+    *some, last = names
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+def sentence(text: str) -> str:
+    """The same with a capital at its start."""
+    return text[:1].upper() + text[1:]
 
 
 def plural(count: int, noun: str) -> str:

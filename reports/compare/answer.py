@@ -21,8 +21,8 @@ from reports.compare.matching import (
     magnitude,
     matches,
 )
-from reports.format import digits, plural
-from reports.page.answer import AnswerRow
+from reports.format import digits, plural, sentence
+from reports.page.answer import AnswerRow, repeated
 from reports.stats.repeats import COMPARABLE_RUNS
 
 KINDS = (
@@ -30,7 +30,8 @@ KINDS = (
     *(f"{way}, {UNCONFIRMED}" for way in (FASTER, SLOWER, ALIKE)),
     INVALID,
 )
-REPEATS = "--repeats 5"
+ADVISED = 5
+REPEATS = f"--repeats {ADVISED}"
 
 
 def answers(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[AnswerRow]:
@@ -48,7 +49,7 @@ def _against(base: Side, other: Side) -> Iterator[AnswerRow]:
         cells = plural(len(common), "common cell")
         why = f"no measure in common in {cells}" if common else "no cell in common"
         told = f"{other.label} cannot be compared with {base.label}: {why}."
-        yield AnswerRow(f"Verdict{which}", capital(told))
+        yield AnswerRow(f"Verdict{which}", sentence(told))
         return
     yield AnswerRow(f"Verdict{which}", *verdict(base, other, pair))
     yield AnswerRow(f"Difference{which}", *by_how_much(pair))
@@ -72,7 +73,7 @@ def verdict(base: Side, other: Side, pair: Sequence[Match]) -> tuple[str, str]:
     told = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
     told = told.replace(f", {UNCONFIRMED}", f" but {UNCONFIRMED}")
     said = _compared(counts, len(pair)).format(base=base.label, other=other.label)
-    return capital(said), f"Of {plural(len(pair), 'cell')} compared, by {by}: {told}."
+    return sentence(said), f"Of {plural(len(pair), 'cell')} compared, by {by}: {told}."
 
 
 def _compared(counts: Counter[str], cells: int) -> str:
@@ -87,11 +88,6 @@ def _compared(counts: Counter[str], cells: int) -> str:
     if counts[NONE_SHOWN]:
         return "no difference shown between {other} and {base}."
     return "not confirmed whether {other} is faster than {base}."
-
-
-def capital(sentence: str) -> str:
-    """The same with a capital letter first."""
-    return sentence[0].upper() + sentence[1:]
 
 
 def by_how_much(pair: Sequence[Match]) -> tuple[str, str]:
@@ -137,7 +133,7 @@ def next_step(base: Side, other: Side, pair: Sequence[Match]) -> str:
     """What to fix or rerun before the open cells have a verdict."""
     told = [text for text in (*_to_fix(base, other, pair), *_to_rerun(base, other, pair)) if text]
     if told:
-        return capital(f"{'; '.join(told)}.")
+        return sentence(f"{'; '.join(told)}.")
     return "None needed: every cell has a 95 % CI, and more repeats would narrow it."
 
 
@@ -178,10 +174,9 @@ def single(figures: Iterable[Figure]) -> bool:
 
 
 def rerun(side: Side, pair: Sequence[Match]) -> str:
-    """The candidate's own command with repeats; empty where it has them or its command is not known."""
+    """The candidate's own command with repeats; empty where it has enough or its command is not known."""
     command = str((side.header.get("options") or {}).get("command") or "")
-    wanted = single(it.other for it in pair) and REPEATS.partition(" ")[0] not in command
-    return f"{command} {REPEATS}" if command and wanted else ""
+    return repeated(command, ADVISED) if single(it.other for it in pair) else ""
 
 
 def what_differs(sides: Sequence[Side], found: Sequence[Difference]) -> tuple[str, str]:
@@ -199,4 +194,4 @@ def failed(base: Side, other: Side) -> str:
     """In how many cells more or fewer requests failed; empty where none differs."""
     counts = Counter(it.verdict for it in failures(base, other) if it.any)
     told = [f"{word} in {plural(counts[word], 'cell')}" for word in (MORE, FEWER) if counts[word]]
-    return capital(f"{' and '.join(told)}.") if told else ""
+    return sentence(f"{' and '.join(told)}.") if told else ""

@@ -4,14 +4,14 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from reports.cells_csv.sides import PUBLISHED, Side
-from reports.compare.answer import answers, capital
+from reports.compare.answer import answers
 from reports.compare.differences import differences, differences_table, warnings
 from reports.compare.failures import failures_table
 from reports.compare.mapping import Mapped, mapping_options, mapping_said
 from reports.compare.matching import MAIN, TAILS
 from reports.compare.penalty import penalty_table
 from reports.compare.tables import invalidated, lonely_cells, measure_tables, sides_table
-from reports.format import plural
+from reports.format import plural, sentence
 from reports.page.page import Page, Section
 
 
@@ -24,7 +24,7 @@ def compare_page(made: Mapped, place_of: Callable[[str], str]) -> Page:
     base, *others = sides
     found = differences(sides)
     places = (side.place if side.kind == PUBLISHED else place_of(side.place) for side in sides)
-    noted = (capital(f"{side.label}: {text}") for side in sides for text in side.notices)
+    noted = (sentence(f"{side.label}: {text}") for side in sides for text in side.notices)
     sections = (
         Section("Cell by cell").of([*measure_tables(base, others, MAIN), failures_table(base, others)]),
         Section("What differs").of([differences_table(sides, found)]),
@@ -48,7 +48,7 @@ def _facts(sides: Sequence[Side]) -> str:
     """Every side by its role, how many cells all have, and how many only one of two has."""
     common = set.intersection(*(set(side.cells) for side in sides))
     named = ", ".join(f"{side.role}: {side.name}" for side in sides)
-    return f"{capital(named)}; {plural(len(common), 'cell')} in common{_alone(sides)}"
+    return f"{sentence(named)}; {plural(len(common), 'cell')} in common{_alone(sides)}"
 
 
 def _alone(sides: Sequence[Side]) -> str:
@@ -66,4 +66,4 @@ def _disclosed(sides: Sequence[Side]) -> Iterator[str]:
     said = {side.role: dict.fromkeys((*side.stand_ins.values(), *side.said)) for side in sides}
     for text in dict.fromkeys(text for of in said.values() for text in of):
         roles = [role for role, of in said.items() if text in of]
-        yield text if len(roles) == len(sides) else f"{capital(' and '.join(roles))}: {text}"
+        yield text if len(roles) == len(sides) else f"{sentence(' and '.join(roles))}: {text}"

@@ -25,7 +25,8 @@ class Results:
 
     Images belong to successes only. `spread_milli_images` are thousandths of them by when they were worked on
     rather than by when their requests ended: a request's images are spread evenly over its time. Windows that
-    do not tell have them where they ended. `late` is None where a window does not tell.
+    do not tell have them where they ended; `is_spread` is whether any tells. `late` is None where a window
+    does not tell.
     """
 
     names: Set[str] | None = None
@@ -35,6 +36,7 @@ class Results:
     failure_kinds: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, Buckets] = field(default_factory=dict)
     spread_milli_images: int = 0
+    is_spread: bool = False
 
     @property
     def failures(self) -> int:
@@ -61,6 +63,7 @@ class Results:
         self.ok += other.ok
         self.images += other.images
         self.spread_milli_images += other.spread_milli_images
+        self.is_spread |= other.is_spread
         self.late = _plus(self.late, other.late)
         self.failure_kinds.update(other.failure_kinds)
         self._merge([other.histograms])
@@ -70,6 +73,7 @@ class Results:
         self.images += window["images"]
         spread = window.get("spread_milli_images")
         self.spread_milli_images += MILLI * window["images"] if spread is None else spread
+        self.is_spread |= spread is not None
         self.late = _plus(self.late, window.get("late"))
         _count_in(self.failure_kinds, window["failures"])
 

@@ -44,13 +44,15 @@ SILENT_ADVICE = (
 WORTH_SAYING_PCT = 5
 """Of the time without a core: not what stops a run, but it is seen in the highest percentiles."""
 
+UNTOLD_ADVICE = "Fix the cause or measure longer (--seconds), then run again."
+
 
 def nothing_measured(run: Summary) -> Limit | None:
     """The run did not end well, has too few successes, or a load that changed."""
     why = next(_flaws(run), None)
     if why is None and run.profile:
         return Limit("inconclusive", VARIED, "Measure its peak by itself: --rates without --load-profile.")
-    return None if why is None else Limit("inconclusive", why, "Fix this or measure longer, then run again.")
+    return None if why is None else Limit("inconclusive", why, UNTOLD_ADVICE)
 
 
 def failed_time_share(run: Summary) -> float:

@@ -102,8 +102,8 @@ def _busy_said(run: Summary) -> list[str]:
         share = server_share(run)
         return [] if share is None else [f"the server took {digits(100 * share)} % of the time"]
     count = run.serving.instances if run.serving else None
-    who = "its instances were" if count is None or count > 1 else "its one instance was"
-    who = f"its {count:,} instances were" if at_least(count, 2) else who
+    who = "the model's instances were" if count is None or count > 1 else "the model's one instance was"
+    who = f"the model's {count:,} instances were" if at_least(count, 2) else who
     return [f"{who} executing {digits(100 * run.server.busy)} % of the time"]
 
 

@@ -1,10 +1,12 @@
 """What a reader asks first of a study, and the answer to it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 Asked = TypeVar("Asked")
+_REPEATS = re.compile(r" --repeat(?:s|-until-decided)[ =]\d+")
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,8 @@ def answered(question: str, finding: Callable[[Asked], str]) -> Callable[[Asked]
         return AnswerRow(question, said + ("." if stop else ""), detail) if said else None
 
     return answer
+
+
+def repeated(command: str, repeats: int) -> str:
+    """A study's command with so many repeats of each cell in place of those it had; empty without one."""
+    return f"{_REPEATS.sub('', command)} --repeats {repeats}" if command else ""

@@ -1,8 +1,9 @@
-"""What stands in for something else, said wherever its numbers appear; and what is said once of endpoints."""
+"""What stands in for something else, and what else is said once of endpoints, above all numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from reports.format import listed
 from reports.stats.repeats import grouped
 from reports.study.study import Study
 
@@ -46,11 +47,8 @@ def silent_said(study: Study) -> list[str]:
     """The sentence on endpoints whose servers state no times; none where all do, or could not be read."""
     read = grouped((run for run in study.started if run.succeeded), lambda run: run.endpoint)
     silent = {name for name, runs in read.items() if all(run.server.silent for run in runs)}
-    *some, last = [name for name in study.endpoints if name in silent] or [""]
-    if not last:
-        return []
-    names = f"{', '.join(some)} and {last}" if some else last
-    return [f"{names} {SILENT[bool(some)]} {UNTOLD}."]
+    names = [name for name in study.endpoints if name in silent]
+    return [f"{listed(names)} {SILENT[len(names) > 1]} {UNTOLD}."] if names else []
 
 
 def links_said(study: Study) -> list[str]:

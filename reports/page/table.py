@@ -88,14 +88,15 @@ class Footnotes:
 def with_best(rows: Rows, least: bool = False) -> Rows:
     """The same rows, the greatest number of each column marked, or the least.
 
-    Numbers with a footnote are not ranked, and nothing is the best of one number.
+    Numbers with a footnote are not ranked, those that read alike are marked together, and nothing is the
+    best of one number.
     """
-    columns = [[_ranked(cell) for cell in column] for column in zip(*rows, strict=True)]
-    found = [[value for value in column if value is not None] for column in columns]
-    best = [(min(values) if least else max(values)) if len(values) > 1 else None for values in found]
+    found = [[cell for cell in column if _ranked(cell) is not None] for column in zip(*rows, strict=True)]
+    of = min if least else max
+    best = [of(cells, key=lambda cell: cell.value or 0.0).text if cells[1:] else None for cells in found]
     return tuple(
         tuple(
-            replace(cell, best=most is not None and _ranked(cell) == most)
+            replace(cell, best=_ranked(cell) is not None and cell.text == most)
             for cell, most in zip(row, best, strict=True)
         )
         for row in rows

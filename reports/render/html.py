@@ -33,7 +33,8 @@ def render_html(page: Page) -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"plain": plain, "plural": plural, "json": as_json}
-    scripts = page_scripts(drawn=any(section.charts for section in page.sections))
+    drawn = bool(page.charts) or any(section.charts for section in page.sections)
+    scripts = page_scripts(drawn)
     return environment.get_template("report.html").render(
         page=page, scripts=[Markup(text) for text in scripts], policy=policy(scripts)
     )

@@ -53,7 +53,8 @@ def render_json(study: Study, page: Page, verdicts: Sequence[Verdict]) -> str:
     because = inconclusive_because(study)
     verdict = {"inconclusive": bool(because), "inconclusive_because": because}
     told = [answer.text for answer in page.answers]
-    said = {"answers": [asdict(answer) for answer in page.answers], "findings": told, "notices": page.notices}
+    rows = [asdict(answer) for answer in page.answers]
+    said = {"answers": rows, "banner": page.banner, "findings": told, "notices": page.notices}
     gates = {"verdicts": [asdict(verdict) for verdict in verdicts]}
     colds = [{name: cold.get(name) for name in _OF_COLD} for cold in study.colds]
     runs = {"cold": colds, "runs": [_run(run) for run in study.runs]}

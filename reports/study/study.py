@@ -45,6 +45,7 @@ class Study:
     seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `strange` are
     kinds of records that this program does not know. `footer` is empty without one. `missed` says which
     listeners of the study's events missed some. `latencies` are of the successes of each run that has any.
+    `is_spread`: whether the ledger says when images were worked on, which those of older versions do not.
     """
 
     header: Record
@@ -62,6 +63,7 @@ class Study:
     footer: Record = field(default_factory=dict)
     missed: tuple[str, ...] = ()
     latencies: Mapping[Tag, Buckets] = field(default_factory=dict)
+    is_spread: bool = False
 
     @property
     def started(self) -> tuple[Summary, ...]:
@@ -142,9 +144,11 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     latencies: dict[Tag, Buckets] = {}
     room = Room(sum(extent.size for extent in found.runs.values()))
     kinds = {str(record["kind"]) for record in found.others}
+    is_spread = False
     for run in planned_runs(found, Bins(coarse, began)):
         kinds |= run.kinds.keys()
         tag = tag_of(run.planned)
+        is_spread |= run.windows.is_spread
         runs[tag] = summarise(run, header)
         seconds[tag] = tuple(timeline(run, began))
         if found_scaling := scaling_of(run):
@@ -168,6 +172,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         footer=footer,
         missed=tuple(map(str, footer.get("events") or ())),
         latencies=latencies,
+        is_spread=is_spread,
     )
 
 

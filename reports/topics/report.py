@@ -68,13 +68,18 @@ def build_page(
     return Page(
         title=str(study.header["title"]),
         facts=facts(study),
-        banner=(*disclosures(study, study.endpoints), *silent_said(study)),
+        banner=banner(study),
         notices=(*notices(study), *guessed(study)),
         answers=(*([gates_answer(verdicts)] if judged else []), *every),
         charts=tuple(chart for one in questions_of(study) for chart in overview(one, study)),
         sections=(*([gates_section(verdicts)] if judged else []), *sections(study)),
         commands=(*commands(study, place, usd_per_hour), *([gate_command(place)] if judged else [])),
     )
+
+
+def banner(study: Study) -> tuple[str, ...]:
+    """What stands in for something else, and which servers state no times: said once for all numbers."""
+    return (*disclosures(study, study.endpoints), *silent_said(study))
 
 
 def answers(study: Study) -> tuple[AnswerRow, ...]:
@@ -144,6 +149,7 @@ def gates_page(study: Study, place: str, verdicts: Sequence[Verdict]) -> Page:
         title=str(study.header["title"]),
         facts=facts(study),
         notices=tuple(notices(study)),
+        banner=banner(study),
         answers=(gates_answer(verdicts), *answers(study)),
         sections=(gates_section(verdicts),),
         commands=(gate_command(place),),

@@ -139,15 +139,17 @@ class Recorder:
 
         The shares of one Result add up to its images exactly. Those of seconds whose windows were shipped go
         into further windows of the same seconds, which count nothing else: readers add up all windows of a
-        second. A request longer than SPREAD_S has the share of its earlier seconds in the first of its last
-        SPREAD_S.
+        second. Of a request longer than SPREAD_S the share of its earlier seconds is spread evenly over its
+        last SPREAD_S.
         """
         total, whole_ns = MILLI * result.images, result.end_ns - result.start_ns
         began_ns, given = result.start_ns + self._anchor_ns, 0
         first = max(began_ns // NS_PER_S, last - SPREAD_S + 1)
-        for second in range(first, last + 1):
-            passed_ns = min((second + 1) * NS_PER_S - began_ns, whole_ns)
-            until = total * passed_ns // whole_ns
+        early_ns = max(0, first * NS_PER_S - began_ns)
+        for place, second in enumerate(range(first, last + 1), 1):
+            passed_ns = min((second + 1) * NS_PER_S - began_ns, whole_ns) - early_ns
+            # In whole numbers, and where nothing is earlier as exact as that quotient alone.
+            until = total * (passed_ns * SPREAD_S + early_ns * place) // (whole_ns * SPREAD_S)
             self._window(result, second, last).spread_milli_images += until - given
             given = until
 

@@ -21,6 +21,7 @@ COUNTED = {
     "current_fail_per_sec": ("current", "failures"),
 }
 """Locust's names of rates, and of whose counts they are."""
+PHASES = ("warm-up", "measure", "drain")
 Counts = dict[str, int]
 
 
@@ -63,8 +64,8 @@ class Rates:
     def clear(self) -> None:
         """Start afresh, as Locust's statistics do."""
         self._rows: dict[str, RowLoad] = {}
-        self._now: tuple[str, int] | None = None
-        """The row and the repeat that are under load."""
+        self._now: tuple[str, int, str] | None = None
+        """The cell, the repeat and the phase that are under load."""
         self._latest: deque[tuple[int, Counts]] = deque(maxlen=LATEST + 2)
         """Its last seconds; the first and the last of them may not be whole."""
 
@@ -84,10 +85,18 @@ class Rates:
         counts = {"requests": window["ok"] + failures, "failures": failures}
         name = row_of(window["cell"], window["phase"])
         self._rows.setdefault(name, RowLoad()).add(window, counts)
-        self._enter((name, window["repeat"]))
-        self._count(window["second"], counts)
+        now = (window["cell"], window["repeat"], window["phase"])
+        if not self._is_over(*now):
+            self._enter(now)
+            self._count(window["second"], counts)
 
-    def _enter(self, now: tuple[str, int] | None) -> None:
+    def _is_over(self, cell: str, repeat: int, phase: str) -> bool:
+        """Whether a later phase of that run is under load: a shipment is not in the order of phases."""
+        if self._now is None or self._now[:2] != (cell, repeat):
+            return False
+        return PHASES.index(phase) < PHASES.index(self._now[2])
+
+    def _enter(self, now: tuple[str, int, str] | None) -> None:
         if now != self._now:
             self._now = now
             self._latest.clear()
@@ -113,7 +122,7 @@ class Rates:
 
     def current(self, row: str, count: str) -> float:
         """The mean of the last whole seconds of the row that is under load; 0 of any other."""
-        now = self._now[0] if self._now else ""
+        now = row_of(self._now[0], self._now[2]) if self._now else ""
         if not now or not (row == now or (not row and is_measured(now))):
             return 0.0
         whole = [counts[count] for _, counts in self._latest][1:-1]

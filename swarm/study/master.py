@@ -152,9 +152,9 @@ class Master:
     def _plan(self, form: Mapping[str, str]) -> tuple[str, Size]:
         """What a study with these options would do. Raises UsageError; servers are asked nothing."""
         options = self._resolved(form)
-        gate = Gate.of(options, self._say)
+        gate = Gate.of(options, lambda _: None)  # asked at every pause of typing: nothing is logged
         schedule, size = self._schedule(replace(options, baseline=gate.baseline), gate)
-        return in_words(schedule.planned, size.warm_up), size
+        return in_words(schedule.planned, size.warm_up, self._page.pace_s if self._page else None), size
 
     def _resolved(self, form: Mapping[str, str] = MappingProxyType({})) -> Options:
         """The options as they stand, or a form changes them; embedded servers emulate what the study says.

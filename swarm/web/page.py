@@ -29,6 +29,7 @@ FILES = {
     "live.js": (HERE / "static" / "live.js", "text/javascript"),
     "charts.js": (HERE / "static" / "charts.js", "text/javascript"),
     "tables.js": (HERE / "static" / "tables.js", "text/javascript"),
+    "server.js": (HERE / "static" / "server.js", "text/javascript"),
     "form.js": (HERE / "static" / "form.js", "text/javascript"),
     "live.css": (HERE / "static" / "live.css", "text/css"),
     "report.css": (REPORT / "templates" / "report.css", "text/css"),
@@ -87,6 +88,11 @@ class LivePage:
         if any(study.status == RUNNING for study in self._studies[-1:]):
             return "A study is running: stop it, or wait for its report."
         return self.form.refusal(asked) if self.form else ""
+
+    @property
+    def pace_s(self) -> float | None:
+        """Seconds for each unit of `cost_of` in the latest study; None where none has done a run."""
+        return self._studies[-1].progress.pace_s if self._studies else None
 
     @property
     def next(self) -> int:
@@ -183,8 +189,18 @@ def extend(arguments: dict[str, Any], name: str, more: list[dict[str, Any]]) -> 
 
 
 def add_routes(web_ui: Any, base: str, live: LivePage) -> None:
-    """Register them; what a study leaves is that of the latest, or by the name of its folder."""
+    """Register them below the page's place."""
     ours = Blueprint("inferswarm", __name__, url_prefix=live.place, template_folder="templates")
+    for answer, (method, *rules) in rules_of(base, live).items():
+        guarded = web_ui.auth_required_if_enabled(answer)
+        for rule in rules:
+            ours.add_url_rule(rule, answer.__name__, guarded, methods=[method], strict_slashes=False)
+    ours.after_request(guard)
+    web_ui.app.register_blueprint(ours)
+
+
+def rules_of(base: str, live: LivePage) -> dict[Callable[..., Response], tuple[str, ...]]:
+    """Of each route its method and rules; a study's files are the latest's, or by the name of its folder."""
 
     def page() -> Response:
         parts = live.form.parts() if live.form else []
@@ -214,20 +230,14 @@ def add_routes(web_ui: Any, base: str, live: LivePage) -> None:
     def cells(study: str = "") -> Response:
         return left_by(live, study, "cells.csv", "text/csv")
 
-    rules_of: dict[Callable[..., Response], tuple[str, ...]] = {
-        page: ("/",),
-        news: ("/data",),
-        asset: ("/file/<name>",),
-        report: ("/report", "/report/<study>"),
-        cells: ("/cells.csv", "/cells.csv/<study>"),
+    return {
+        page: ("GET", "/"),
+        plan: ("POST", "/plan"),
+        news: ("GET", "/data"),
+        asset: ("GET", "/file/<name>"),
+        report: ("GET", "/report", "/report/<study>"),
+        cells: ("GET", "/cells.csv", "/cells.csv/<study>"),
     }
-    for answer, rules in rules_of.items():
-        guarded = web_ui.auth_required_if_enabled(answer)
-        for rule in rules:
-            ours.add_url_rule(rule, answer.__name__, guarded, strict_slashes=False)
-    ours.add_url_rule("/plan", "plan", web_ui.auth_required_if_enabled(plan), methods=["POST"])
-    ours.after_request(guard)
-    web_ui.app.register_blueprint(ours)
 
 
 def left_by(live: LivePage, study: str, name: str, mimetype: str) -> Response:

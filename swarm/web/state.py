@@ -174,11 +174,20 @@ class Progress:
 
     def left(self) -> str:
         """How long the rest takes at the pace so far, in words; empty where that is not known."""
-        costs = [cost_of(int(entry["batch"]), int(entry.get("requests") or 0)) for entry in self.plan]
-        done, to_do = sum(costs[: self._done]), sum(costs[self._done :])
-        if self._over or not self._certain or not done or not to_do:
+        to_do = sum(self._costs[self._done :])
+        if self._over or not self._certain or self.pace_s is None or not to_do:
             return ""
-        return duration((self._ended - self._began) * to_do / done)
+        return duration(self.pace_s * to_do)
+
+    @property
+    def pace_s(self) -> float | None:
+        """Seconds for each unit of `cost_of` so far; None where no run is done."""
+        done = sum(self._costs[: self._done])
+        return (self._ended - self._began) / done if done else None
+
+    @property
+    def _costs(self) -> list[int]:
+        return [cost_of(int(entry["batch"]), int(entry.get("requests") or 0)) for entry in self.plan]
 
     def told(self) -> dict[str, Any]:
         """`runs` is None where nobody knows how many there will be; a `run` beyond `done` has not ended."""

@@ -32,7 +32,7 @@ def test_a_taken_port_is_replaced_and_a_free_one_kept():
 
 
 def test_a_host_that_is_not_ours_is_named():
-    with pytest.raises(SetUpError, match=r"^--host 192\.0\.2\.1 is no IPv4 address of this machine"):
+    with pytest.raises(SetUpError, match=r"^--host 192\.0\.2\.1 is not an IPv4 address of this machine"):
         choose_ports("192.0.2.1", [0])
     assert reachable("0.0.0.0") == "127.0.0.1"
     assert get("127.0.0.1:1", "/") is None

@@ -18,7 +18,8 @@ kinds.breakdown = (data, look, width, state) => {
   const span = width / columns;
   const left = Math.min(columns === 1 ? 210 : 160, span * 0.34);
   const legend = narrow ? 96 : 56;
-  const heights = data.panels.map((panel) => 76 + ROW * panel.bars.length);
+  const row = Math.max(ROW, ...data.panels.flatMap((panel) => panel.bars).map((bar) => labelHeight(bar, left - 10, look)));
+  const heights = data.panels.map((panel) => 76 + row * panel.bars.length);
   const rows = data.panels.map((_, index) => Math.floor(index / columns));
   const tallest = [];
   heights.forEach((height, index) => { tallest[rows[index]] = Math.max(tallest[rows[index]] || 0, height); });
@@ -30,13 +31,13 @@ kinds.breakdown = (data, look, width, state) => {
   data.panels.forEach((panel, index) => {
     const at = { left: (index % columns) * span, top: topOf(rows[index]) };
     option.title.push(heading(look, panel.title, at.left, at.top));
-    option.grid.push({ left: at.left + left, top: at.top + 20, width: span - left - 64, height: ROW * panel.bars.length });
+    option.grid.push({ left: at.left + left, top: at.top + 20, width: span - left - 64, height: row * panel.bars.length });
     option.xAxis.push({ type: "value", gridIndex: index, ...axisLook(look), ...scale,
       ...named(look, state.share ? "share of the mean, %" : "ms", 22),
       axisLabel: { ...axisLook(look).axisLabel, customValues: scale.ticks } });
     option.yAxis.push({ type: "category", gridIndex: index, inverse: true, ...axisLook(look), splitLine: { show: false },
-      data: panel.bars.map((bar) => bar.name + (bar.doubted ? "*" : "")), axisTick: { show: false },
-      axisLabel: { color: look.ink, fontSize: 12, width: left - 10, overflow: "break", lineHeight: 12 } });
+      data: panel.bars.map(nameOfBar), axisTick: { show: false },
+      axisLabel: { interval: 0, color: look.ink, fontSize: 12, width: left - 10, overflow: "break", lineHeight: 12 } });
     option.series.push(...barsOf(panel, index, data.parts, look, state));
   });
   option.tooltip = { ...option.tooltip, trigger: "axis", axisPointer: { type: "shadow" },
@@ -44,6 +45,14 @@ kinds.breakdown = (data, look, width, state) => {
   const height = topOf(tallest.length) + 4;
   return { option, height };
 };
+
+const nameOfBar = (bar) => bar.name + (bar.doubted ? "\n(invalidated)" : "");
+
+// What a bar's label takes with a little room, in px; a name is broken where it is too long.
+function labelHeight(bar, room, look) {
+  const lines = nameOfBar(bar).split("\n").map((line) => Math.ceil(textWidth(line, 12, look) / room));
+  return 3 + 12 * sumOf(lines);
+}
 
 // One for all panels, so that bars can be compared across them; a hair wider than its last tick, where labels stand.
 function scaleOf(data, state) {

@@ -9,20 +9,20 @@ kinds.dots = (data, look, width) => {
   const right = Math.min(widest(data.rows.map((row) => valueText(row, data.unit))), width * 0.36);
   const height = DOT_ROW * data.rows.length;
   const axis = axisLook(look);
-  const most = Math.max(...data.rows.map((row) => row.high ?? row.value ?? 0));
+  const scale = stepsTo(mostOf(data.rows), narrow ? 3 : 5);
   const names = data.rows.map((row) => ({ value: labelOf(row),
     textStyle: { color: look.ink, fontWeight: row.best ? 700 : 400 } }));
   const values = data.rows.map((row) => ({ value: valueText(row, data.unit),
     textStyle: { color: row.best ? look.ink : look.soft, fontWeight: row.best ? 700 : 400 } }));
   const side = { type: "category", inverse: true, axisLine: { show: false }, axisTick: { show: false } };
   const option = { ...base(look), grid: { left, right, top: 4, height, outerBoundsMode: "none" },
-    xAxis: { type: "value", ...axis, ...named(look, data.unit), ...stepsTo(most, narrow ? 3 : 5) },
+    xAxis: { type: "value", ...axis, ...named(look, data.unit), ...scale },
     yAxis: [
       { ...side, data: names, splitLine: { show: true, lineStyle: { color: look.rule, type: "dotted" } },
         axisLabel: { interval: 0, fontSize: 12, lineHeight: 12, width: left - 10, overflow: "break" } },
       { ...side, data: values, position: "right", splitLine: { show: false },
         axisLabel: { interval: 0, fontSize: 12, width: right - 10, overflow: "truncate" } }],
-    series: data.rows.flatMap((row, at) => dotOf(row, at, look)) };
+    series: data.rows.flatMap((row, at) => dotOf(row, at, scale, look)) };
   option.tooltip = { ...option.tooltip, trigger: "item", formatter: ({ data: dot }) => dotTip(dot.row, data.unit, look) };
   return { option, height: height + 50 };
 };
@@ -30,7 +30,7 @@ kinds.dots = (data, look, width) => {
 kinds.dots.rows = (data) => [["name", data.unit, `${data.unit} low`, `${data.unit} high`, "note"],
   ...data.rows.map((row) => [row.name, row.value, row.low, row.high, row.note])];
 
-const labelOf = (one) => one.name + (one.doubted ? "*" : "");
+const labelOf = (one) => one.name + (one.doubted ? " (invalidated)" : "");
 const ranged = (row) => row.low !== null && row.high !== null && row.low < row.high;
 
 function valueText(row, unit) {
@@ -41,11 +41,25 @@ function valueText(row, unit) {
 const rangeText = (point, key, unit) =>
   valueText({ value: point[key], low: point[`${key}_low`], high: point[`${key}_high`] }, unit);
 
-function dotOf(row, at, look) {
+const REACH = 1.6; // times the highest value, up to which intervals are drawn: from two repeats one may be ten times it
+
+function mostOf(rows) {
+  const value = Math.max(0, ...rows.map((row) => row.value ?? 0));
+  const high = Math.max(value, ...rows.map((row) => row.high ?? 0));
+  return value ? Math.min(high, REACH * value) : high;
+}
+
+// An interval's end, or the axis's with an arrow where it lies beyond.
+function endOf(end, at, { min, max }, size) {
+  if (min <= end && end <= max) return [end, at];
+  return { value: [end < min ? min : max, at], symbol: "triangle", symbolSize: size, symbolRotate: end < min ? 90 : -90 };
+}
+
+function dotOf(row, at, scale, look) {
   const colour = row.best ? look.colour("series-2") : look.colour("bar");
   const size = row.best ? 13 : 10;
   const interval = { type: "line", silent: true, symbol: "rect", symbolSize: [2, 9], itemStyle: { color: colour },
-    lineStyle: { color: colour, width: row.best ? 3 : 2 }, data: [[row.low, at], [row.high, at]] };
+    lineStyle: { color: colour, width: row.best ? 3 : 2 }, data: [row.low, row.high].map((end) => endOf(end, at, scale, size)) };
   const dot = { type: "scatter", symbol: "circle", symbolSize: size, z: 3, data: [{ value: [row.value, at], row,
     itemStyle: { color: row.doubted ? look.paper : colour, borderColor: colour, borderWidth: 2 } }] };
   return [...(ranged(row) ? [interval] : []), ...(row.value === null ? [] : [dot])];

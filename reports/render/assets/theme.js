@@ -63,11 +63,15 @@ function tooltip(head, rows) {
   return box;
 }
 
-// A text that a spreadsheet would run as a formula is kept from that by a quote before it.
+const RUNS = "[=+@]|-(?![\\d,.]+(?:e[-+]?\\d+)?(?:$|[;\\t\\r\\n]))"; // a formula's beginning, and not a negative number
+const RUNS_FIRST = new RegExp(`^(?=${RUNS}|[\\t\\r])`);
+const RUNS_LATER = new RegExp(`([;\\t\\r\\n])(?="*(?:${RUNS}))`, "g");
+
+// A text as a field of CSV. What a spreadsheet would run as a formula has a ' before it, also within the text: one
+// that separates cells by `;` splits the text there, whatever quotes are around it.
 function field(text) {
-  const runs = /^[=+@\t\r]/.test(text) || (text.startsWith("-") && !/^-[\d,.]+(e[-+]?\d+)?$/.test(text));
-  const safe = runs ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const safe = text.replace(RUNS_FIRST, "'").replace(RUNS_LATER, "$1'");
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 const csvText = (rows) => rows.map((row) => row.map((value) => field(String(value ?? ""))).join(",")).join("\n") + "\n";

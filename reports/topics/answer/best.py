@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reports.format import milliseconds, plural
+from reports.format import listed, milliseconds, plural
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
@@ -22,7 +22,7 @@ from reports.stats.repeats import (
 )
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
-from reports.topics.answer.contenders import Contender, contenders
+from reports.topics.answer.contenders import NEAR, Contender, contenders
 from reports.topics.load.saturation import Knee, curves
 
 MOST_NAMED, MOST_ROWS, MOST_LINES = 3, 16, 8
@@ -44,27 +44,37 @@ def best(study: Study) -> AnswerRow | None:
     sound = [one for one in every if not one.tainted]
     if not sound:
         return AnswerRow("Best", f"{NONE_SOUND}.") if every else None
-    first, *others = sound
-    ties = [one for one in others if one.ties(first)]
-    detail = [_others(first, [one for one in others if one not in ties]), _lowest_latency(study)]
-    return AnswerRow("Best", _said(first, ties, bool(others)), " ".join(text for text in detail if text))
+    links = grouped(sound, lambda one: one.runs[0].link)
+    said = [_said(of, f" over {link}" if links.keys() - {link} else "") for link, of in links.items()]
+    detail = [*(_next(of) for of in links.values()), _lowest_latency(study)]
+    return AnswerRow("Best", f"{'; '.join(said)}.", " ".join(text for text in detail if text))
 
 
-def _said(first: Contender, ties: Sequence[Contender], alone: bool) -> str:
+def _said(sound: Sequence[Contender], where: str) -> str:
     """onnx-grpc: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms, p95 44.9 ms at batch 1, 8 users."""
+    first, *others = sound
+    rivals = [one for one in others if one.rivals(first)]
+    near = [one for one in rivals if one.near(first)][:MOST_NAMED]
+    single = not all(one.repeated for one in (first, *rivals))
     figures = f"{first.rate.said(RATE)}, {_latencies(first.runs)} at {first.load}"
-    if not ties:
-        unconfirmed = " (unconfirmed: 1 run)" if alone and len(first.runs) < COMPARABLE_RUNS else ""
-        return f"{first.name}{unconfirmed}: {figures}."
-    named = [f"{one.name} ({one.rate.said(RATE)} at {one.load})" for one in ties[:MOST_NAMED]]
-    more = [f"{len(ties) - MOST_NAMED} more"] if ties[MOST_NAMED:] else []
-    return f"{first.name} ties with {_listed([*named, *more])}: {figures}."
+    unconfirmed = "unconfirmed: 1 run" if single else "unconfirmed: the repeats overlap"
+    if near and single:
+        names = listed([first.name, *(one.name for one in near)])
+        return f"{names} within 10 %{where} ({unconfirmed}): {first.name} {figures}"
+    if near:
+        ties = listed([f"{one.name} ({one.rate.said(RATE)} at {one.load})" for one in near])
+        return f"{first.name} ties with {ties}{where}: {figures}"
+    return f"{first.name}{where}{f' ({unconfirmed})' if rivals else ''}: {figures}"
 
 
 def _latencies(runs: Runs) -> str:
-    few = few_samples("p95", min(run.succeeded for run in runs))
-    p50, p95 = (typical(runs, of) or 0.0 for of in (latency_ms, p95_ms))
-    return f"p50 {milliseconds(p50)} ms, p95 {milliseconds(p95)}{few} ms"
+    """Of a cell's repeats, each with the mark of too few requests."""
+    fewest = min(run.succeeded for run in runs)
+    told = (
+        f"{name} {milliseconds(typical(runs, value) or 0.0)}{few_samples(name, fewest)} ms"
+        for name, value in (("p50", latency_ms), ("p95", p95_ms))
+    )
+    return ", ".join(told)
 
 
 def p95_ms(run: Summary) -> float | None:
@@ -72,28 +82,24 @@ def p95_ms(run: Summary) -> float | None:
     return percentile_ms(run, "p95")
 
 
-def _others(first: Contender, others: Sequence[Contender]) -> str:
-    """What the next ones have of the first's images per second."""
-    if not others:
-        return ""
-    told = [f"{one.name} {one.over(first)}" for one in others[:MOST_NAMED]]
-    return f"Next: {', '.join(told)} of its images/s."
+def _next(sound: Sequence[Contender]) -> str:
+    """What the next ones have of the first's images per second; those that tie are named already."""
+    first, *others = sound
+    left = [one for one in others if not one.ties(first)][:MOST_NAMED]
+    told = ", ".join(f"{one.name} {one.over(first)}" for one in left)
+    return f"Next: {told} of its images/s." if told else ""
 
 
 def _lowest_latency(study: Study) -> str:
     """Of single images that one user asks for; empty where they are all there is, or where there are none."""
     closed = [run for run in study.started if run.load == "closed" and not run.is_floor and not run.tainted]
     single = [run for run in closed if run.serial and run.batch == 1 and run.latency.p50_ns]
-    ways = {way: typical(runs, latency_ms) or 0.0 for way, runs in by_way(study, single).items()}
+    ways = {study.named(way): typical(runs, latency_ms) or 0.0 for way, runs in by_way(study, single).items()}
     if len(ways) < 2 or len(single) == len(closed):
         return ""
-    lowest = min(ways, key=lambda way: ways[way])
-    return f"Lowest p50 of single images: {study.named(lowest)}, {milliseconds(ways[lowest])} ms."
-
-
-def _listed(names: Sequence[str]) -> str:
-    *some, last = names
-    return f"{', '.join(some)} and {last}" if some else last
+    lowest = min(ways.values())
+    near = sorted((way for way in ways if NEAR * ways[way] <= lowest), key=lambda way: ways[way])
+    return f"Lowest p50 of single images: {listed(near)}, {milliseconds(lowest)} ms."
 
 
 def dots(study: Study) -> Chart | None:
@@ -110,14 +116,14 @@ def dots(study: Study) -> Chart | None:
             "low": rounded(one.rate.low),
             "high": rounded(one.rate.high),
             "note": one.load,
-            "best": one in sound[:1] or (bool(sound) and one in sound and one.ties(sound[0])),
+            "best": one in sound and (one is sound[0] or (one.near(sound[0]) and one.rivals(sound[0]))),
             "doubted": one.tainted,
         }
         for one in every[:MOST_ROWS]
     ]
     left = len(every) - MOST_ROWS
     notes = [HOLLOW] if any(row["doubted"] for row in rows) else []
-    notes += [f"{left} slower ones are in the tables alone."] if left > 0 else []
+    notes += [f"{left} others are in the tables only."] if left > 0 else []
     caption = SINGLE if alone else REPEATED
     return Chart(DOTS, caption, "dots", {"unit": "images/s", "rows": rows}, tuple(notes))
 
@@ -130,7 +136,7 @@ def tradeoff(study: Study) -> Chart | None:
     shown = sorted(lines, key=lambda line: -max(point["rate"] for point in line[1]))[:MOST_LINES]
     series = [{"name": name, "points": points} for name, points in lines if (name, points) in shown]
     left = len(lines) - len(shown)
-    notes = (f"{left} slower ones are not drawn.",) if left else ()
+    notes = (f"{left} others are not drawn.",) if left else ()
     caption = "To the right and down is better. Medians of each cell, with the range of its repeats."
     return Chart(TRADEOFF, caption, "tradeoff", {"x": "images/s", "y": "p95 ms", "series": series}, notes)
 
@@ -155,7 +161,7 @@ def _by_users(study: Study) -> Iterator[Line]:
         runs = [
             (plural(round(point.users), "user"), point.runs, point.users == knee) for point in curve.points
         ]
-        yield study.named(curve.way), list(_points(runs))
+        yield f"{study.named(curve.way)}, batch {curve.batch}", list(_points(runs))
 
 
 def _by_rate(study: Study) -> Iterator[Line]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.caveat import KINDS
-from reports.format import plural
+from reports.format import plural, sentence
 from reports.limit import Limit
 from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
@@ -70,11 +70,16 @@ def bottleneck(study: Study) -> AnswerRow | None:
     (most, _), *_ = counts.most_common()
     evidence = in_short([run.limit.evidence for run in runs if run.limit and run.limit.code == most])
     said = f"{', '.join(told)} of {plural(total, 'run')}."
-    return AnswerRow("Bottleneck", said[0].upper() + said[1:], f"{_sentence(evidence)}.")
+    return AnswerRow("Bottleneck", sentence(said), f"{sentence(evidence)}.")
 
 
 def _unknown(runs: Runs) -> AnswerRow:
-    return AnswerRow("Bottleneck", f"Unknown in all runs: {limited(runs)[0].evidence}.")
+    """Each reason with how many runs have it."""
+    known = limited(runs)
+    if not known[1:]:
+        return AnswerRow("Bottleneck", "Unknown in all runs.", f"{sentence(known[0].evidence)}.")
+    told = "; ".join(f"{one.evidence} ({plural(len(one.runs), 'run')})" for one in known)
+    return AnswerRow("Bottleneck", "Unknown in all runs.", f"{sentence(told)}.")
 
 
 def next_step(study: Study) -> AnswerRow | None:
@@ -82,21 +87,18 @@ def next_step(study: Study) -> AnswerRow | None:
     runs = [run for run in study.started if not run.is_floor]
     spoilt = Counter(code for run in runs for code in tainting(run))
     if spoilt and 2 * sum(run.tainted for run in runs) >= len(runs):
-        (code, _), *_ = spoilt.most_common()
-        return AnswerRow("Next step", _sentence(KINDS[code].advice), f"{code} invalidates most runs here.")
+        (code, count), *_ = spoilt.most_common()
+        why = f"{code} invalidates {count} of {plural(len(runs), 'run')}."
+        return AnswerRow("Next step", sentence(KINDS[code].advice), why)
     sound = [one for one in contenders(study) if not one.tainted]
     behind = (sound[0].runs if sound else runs) if runs else ()
     helped = limited(behind)
     if not helped:
         return None
-    limit = helped[0].limit
-    named = sound and limit.code != UNKNOWN
-    whose = f"This is for {sound[0].name}, limited by {words(limit.code)}." if named else ""
-    return AnswerRow("Next step", _sentence(limit.advice), whose)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    limit, name = helped[0].limit, sound[0].name if sound else ""
+    known = limit.code != UNKNOWN
+    why = f"limited by {words(limit.code)}" if known else limit.evidence.partition("; ")[0]
+    return AnswerRow("Next step", sentence(limit.advice), f"{name}: {why}." if name else "")
 
 
 def bottlenecks(study: Study) -> Table:
@@ -109,7 +111,8 @@ def bottlenecks(study: Study) -> Table:
         text("what would help", lambda it: it.limit.advice, numeric=False),
     )
     caption = "What keeps each run from going faster; ranges are over its runs."
-    return study_table(study, "Bottlenecks", caption, columns, limited(study.started))
+    runs = [run for run in study.started if not run.is_floor]
+    return study_table(study, "Bottlenecks", caption, columns, limited(runs))
 
 
 def bottlenecks_by_run(study: Study) -> Table:

@@ -1,21 +1,22 @@
 """How sure the figures of a study are, and what would make them surer: with which command, in which time."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from reports.caveats.run import ENOUGH
-from reports.format import duration, plural
-from reports.page.answer import AnswerRow
+from reports.format import digits, duration, plural
+from reports.page.answer import AnswerRow, repeated
 from reports.page.question import Question, Theme
 from reports.page.study_table import FEW
 from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, by_cell
 from reports.study.study import Study
 from reports.summary.summary import tainting
+from reports.topics.answer.contenders import contenders
 
-_REPEATS = re.compile(r" --repeats[ =]\d+")
 MANY = 5
 """Runs of a cell that are advised."""
+WIDE = 0.1
+"""A share of the rate: with a wider interval the figures say little."""
 
 
 def confidence(study: Study) -> AnswerRow | None:
@@ -23,32 +24,39 @@ def confidence(study: Study) -> AnswerRow | None:
     runs = [run for run in study.started if not run.is_floor]
     if not runs:
         return None
-    sound = [run for run in runs if not run.tainted]
-    counts = [len(of) for of in by_cell(sound).values()]
-    fewest = min(counts, default=0)
-    detail = [_settled_by(study, fewest), _few(runs)]
+    counts = [sum(not run.tainted for run in of) for of in by_cell(runs).values()]
     said = [_graded(study, counts), _invalidated(runs)]
+    detail = [_settled_by(study, counts), _few(runs)]
     return AnswerRow(
         "Confidence",
         f"{'; '.join(text for text in said if text)}.",
         " ".join(text for text in detail if text),
-        again(study, fewest),
+        again(study, counts),
     )
 
 
 def _graded(study: Study, counts: Sequence[int]) -> str:
-    """The grade, by the cell that has the fewest of these runs that count."""
+    """The grade, by the cell with the fewest valid runs, and by how wide the CIs are."""
+    valid = [count for count in counts if count]
     if study.status != "complete":
         return f"Incomplete: the study ended as {study.status}"
-    if not counts:
-        return "None: no run is free of invalidating caveats"
-    fewest, even = min(counts), len(set(counts)) == 1
+    if not valid:
+        return "None: no run is valid"
+    fewest, even = min(valid), len(set(valid)) == 1
     each = f"{'' if even else 'as few as '}{plural(fewest, 'run')} per cell"
+    if len(valid) < len(counts):
+        return f"Partial: {len(counts) - len(valid)} of {len(counts)} cells have no valid run, others {each}"
     if fewest < COMPARABLE_RUNS:
         return f"Unconfirmed: {each}, so {'there is' if even else 'some have'} no 95 % CI"
-    if fewest < ENOUGH_RUNS:
-        return f"Low: {each}"
-    return f"{'Moderate' if fewest < MANY else 'Good'}: {each}"
+    wide = _widest(study)
+    grade = "Low" if fewest < ENOUGH_RUNS or wide > WIDE else "Good" if fewest >= MANY else "Moderate"
+    return f"{grade}: {each}{f', 95 % CIs up to ±{digits(100 * wide)} %' if wide else ''}"
+
+
+def _widest(study: Study) -> float:
+    """How far the widest 95 % CI of the fastest cells reaches above its mean, as a share; 0 without any."""
+    rates = [one.rate for one in contenders(study) if not one.tainted]
+    return max((rate.high / rate.value - 1 for rate in rates if rate.high is not None), default=0.0)
 
 
 def _invalidated(runs: Runs) -> str:
@@ -58,34 +66,39 @@ def _invalidated(runs: Runs) -> str:
     return f"{spoilt} of {plural(len(runs), 'run')} invalidated ({told})" if spoilt else ""
 
 
-def repeats_advised(fewest: int) -> int:
+def repeats_advised(counts: Sequence[int]) -> int:
     """Runs of each cell that would tell more: five, or twice as many as there are."""
+    fewest = min((count for count in counts if count), default=0)
     return MANY if fewest < MANY else 2 * fewest
 
 
-def _settled_by(study: Study, fewest: int) -> str:
+def _settled_by(study: Study, counts: Sequence[int]) -> str:
     if study.status != "complete":
         return "Rerun it."
-    advised = repeats_advised(fewest)
-    took = again_s(study, advised)
-    told = f" (about {duration(60 * max(1, round(took / 60)))})" if took else ""
-    if fewest < MANY:
-        return f"Rerun with --repeats {advised} to confirm{told}."
-    return f"--repeats {advised} would narrow intervals by about a third{told}."
+    if not any(counts):
+        return "Repeats would not help before that is fixed."
+    advised = repeats_advised(counts)
+    told = f" (about {duration(60 * max(1, round(again_s(study, advised) / 60)))})" if study.timeline else ""
+    what = "to confirm" if advised == MANY else "for narrower CIs"
+    return f"Rerun with --repeats {advised} {what}{told}."
 
 
 def again_s(study: Study, repeats: int) -> float:
-    """How long the runs of a study would take with so many repeats, by how long they took; in seconds."""
+    """How long a study of some seconds would take with so many repeats, by how long it took; in seconds.
+
+    What came before the first second, the set-up, comes once.
+    """
     made = max((run.repeat for run in study.started), default=1)
-    return repeats * sum(second.width_s for second in study.timeline) / made
+    begin, last = study.timeline[0].t_s, study.timeline[-1]
+    return begin + repeats * (last.t_s + last.width_s - begin) / made
 
 
-def again(study: Study, fewest: int) -> str:
-    """The study's own command, with more repeats where it was whole; empty where no option states it."""
+def again(study: Study, counts: Sequence[int]) -> str:
+    """The study's own command, with more repeats where it was whole; empty where those would not help."""
     command = str((study.header.get("options") or {}).get("command") or "")
-    if not command or study.status != "complete":
+    if study.status != "complete":
         return command
-    return f"{_REPEATS.sub('', command)} --repeats {repeats_advised(fewest)}"
+    return repeated(command, repeats_advised(counts)) if any(counts) else ""
 
 
 def _few(runs: Runs) -> str:
@@ -94,7 +107,7 @@ def _few(runs: Runs) -> str:
     named = [f"{name} needs {ENOUGH[name]:,}" for name in ("p95", "p99") if name in lacking]
     if not named:
         return ""
-    return f"{FEW}: too few requests behind a percentile ({', '.join(named)}; few-samples)."
+    return f"{FEW} few-samples: {', '.join(named)} requests."
 
 
 CONFIDENCE = Question("confidence", "", finds=confidence, theme=Theme.CONFIDENCE)

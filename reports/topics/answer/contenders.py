@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.format import plural
-from reports.stats.figures import fastest_cell, images_per_s, not_told_apart
+from reports.stats.conditions import condition
+from reports.stats.figures import fastest_cell, images_per_s
 from reports.stats.log_ratio import GeometricMean, geometric_mean, log_ratio
-from reports.stats.repeats import Runs, by_cell, by_way, resting_on, values
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, by_cell, by_way, resting_on, values
 from reports.study.study import Study
-from reports.summary.summary import Summary
 
 NEAR = 0.9
 """Of the faster one's rate."""
@@ -25,31 +24,33 @@ class Contender:
     @property
     def load(self) -> str:
         """batch 8, 1 user."""
-        return load_said(self.runs[0])
+        return str(condition(self.runs[0]))
+
+    @property
+    def repeated(self) -> bool:
+        """Whether there are repeats, without which nothing can be confirmed."""
+        return len(self.runs) >= COMPARABLE_RUNS
 
     @property
     def tainted(self) -> bool:
         """Whether nothing may be concluded from it: each of its repeats is invalidated."""
         return all(run.tainted for run in self.runs)
 
-    def ties(self, other: "Contender") -> bool:
-        """Whether both have repeats, which do not tell which is faster, and are near each other.
+    def near(self, other: "Contender") -> bool:
+        """Whether its rate is within 10 % of a faster one's."""
+        return self.rate.value >= NEAR * other.rate.value
 
-        Few or noisy repeats of rates far apart leave open which is faster: that is no tie.
-        """
-        near = min(self.rate.value, other.rate.value) >= NEAR * max(self.rate.value, other.rate.value)
-        return near and not_told_apart(self.runs, other.runs)
+    def rivals(self, other: "Contender") -> bool:
+        """Whether the repeats do not show that it is slower than another."""
+        return not log_ratio(values(self.runs, images_per_s), values(other.runs, images_per_s)).significant
+
+    def ties(self, other: "Contender") -> bool:
+        """Whether repeats of both, which are near each other, do not tell which is faster."""
+        return self.near(other) and self.rivals(other) and self.repeated and other.repeated
 
     def over(self, other: "Contender") -> str:
         """Its images per second as a share of another's: 0.94× (0.91–0.97)."""
         return log_ratio(values(self.runs, images_per_s), values(other.runs, images_per_s)).times
-
-
-def load_said(run: Summary) -> str:
-    """A cell's batch and load in words."""
-    if run.load == "closed":
-        return f"batch {run.batch}, {plural(round(run.level), 'user')}"
-    return f"batch {run.batch}, {run.level:g} requests/s"
 
 
 def contenders(study: Study) -> tuple[Contender, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from reports.stats.repeats import grouped
 
 SOME = 3
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<![\w.])(?:\d+(?:, \d+)+|<?\d{1,3}(?:,\d{3})+(?:\.\d+)?|<?\d+(?:\.\d+)?)")
+"""A list such as `1, 2, 4`, a number with thousands, or one that may be <0.1."""
 
 
 def ranged(texts: Sequence[str]) -> str:
@@ -21,12 +22,18 @@ def ranged(texts: Sequence[str]) -> str:
 
 
 def in_short(texts: Sequence[str]) -> str:
-    """The first clause with a percentage that a third of the texts have; else the first text's first."""
+    """The first clause with a percentage that a third of the texts have; else the first text's first.
+
+    It says how many of them that is where it is not all.
+    """
     placed = [(at, said) for text in texts for at, said in enumerate(text.split("; ")) if "%" in said]
     alike = grouped(placed, lambda one: _NUMBER.sub("#", one[1])).values()
     common = [those for those in alike if SOME * len(those) >= len(texts)]
     first = min(common, key=lambda those: min(at for at, _ in those), default=None)
-    return _range([said for _, said in first]) if first else texts[0].split("; ")[0]
+    if not first:
+        return texts[0].split("; ")[0]
+    some = "" if len(first) == len(texts) else f" (in {len(first)} of {len(texts)})"
+    return _range([said for _, said in first]) + some
 
 
 def _range(clauses: Sequence[str]) -> str:
@@ -36,5 +43,12 @@ def _range(clauses: Sequence[str]) -> str:
 
 
 def _between(numbers: Sequence[str]) -> str:
-    least, most = (of(numbers, key=lambda text: float(text.replace(",", ""))) for of in (min, max))
+    if any(", " in text for text in numbers):
+        every = {int(one) for text in numbers for one in text.split(", ")}
+        return ", ".join(map(str, sorted(every)))
+    least, most = (of(numbers, key=_size) for of in (min, max))
     return least if least == most else f"{least} to {most}"
+
+
+def _size(text: str) -> float:
+    return float(text.lstrip("<").replace(",", ""))

@@ -5,9 +5,9 @@ from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.fold.autoscaling import AutoscaledRun, Change, Moment, StageSeen
-from reports.format import MISSING, NS_PER_MS, counted, digits, known, ms, plural
+from reports.format import MISSING, NS_PER_MS, counted, digits, known, listed, ms, plural, sentence
 from reports.histogram.buckets import percentiles_ns
-from reports.page.answer import answered
+from reports.page.answer import AnswerRow
 from reports.page.page import Chart
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
@@ -157,9 +157,25 @@ def _range(first: float, last: float) -> str:
     return f"{first:g}" if first == last else f"{first:g} to {last:g}"
 
 
-def autoscaling_finding(study: Study) -> str:
-    """Each run; empty without any."""
-    return " ".join(f"{_name(study, one)}: {'; '.join(_said(one))}." for one in study.scalings)
+def autoscaling_answer(study: Study) -> AnswerRow | None:
+    """Whether scaling helped in each run, then what happened; None without any."""
+    if not study.scalings:
+        return None
+    said = "; ".join(f"{_outcome(one)}{_of(study, one)}" for one in study.scalings)
+    told = (f"{_name(study, one)}: {'; '.join(_said(one))}." for one in study.scalings)
+    return AnswerRow("Did scaling help", f"{sentence(said)}.", " ".join(told))
+
+
+def _outcome(scaling: AutoscaledRun) -> str:
+    """The verdicts on its steps, each once; why there are none."""
+    found = dict.fromkeys(effect.verdict for effect in effects(scaling))
+    if found:
+        return listed(list(found))
+    return "the number of replicas did not change" if scaling.watched else "replicas were not recorded"
+
+
+def _of(study: Study, scaling: AutoscaledRun) -> str:
+    return f" ({_name(study, scaling)})" if study.scalings[1:] else ""
 
 
 def _name(study: Study, scaling: AutoscaledRun) -> str:
@@ -305,7 +321,7 @@ AUTOSCALING = Question(
     "autoscaling",
     "Autoscaling",
     (stages_table, events_table, effects_table, autoscaling_charts),
-    answered("Did scaling help", autoscaling_finding),
+    autoscaling_answer,
     Theme.SPEED,
     unless=("rate-search", "open-load"),
 )

@@ -10,7 +10,7 @@ from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
 from reports.published_figures.figures import RATE, Figures, as_published, beside, published_figures, sourced
-from reports.stats.repeats import absence, hedge, taints
+from reports.stats.repeats import COMPARABLE_RUNS, absence, hedge, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, ArmRuns, Arms, Case, cases, ratio_of
@@ -201,9 +201,16 @@ def contention_answer(study: Study) -> AnswerRow | None:
     found = verdicts(study)
     if not found:
         return None
-    each = [f"{cause_said(verdict)}{f' ({verdict.case})' if found[1:] else ''}" for verdict in found]
+    each = [f"{_cause(verdict)}{f' ({verdict.case})' if found[1:] else ''}" for verdict in found]
     said = "; ".join(each)
     return AnswerRow("What slows gRPC", f"{said[:1].upper()}{said[1:]}.", " ".join(map(verdict_said, found)))
+
+
+def _cause(verdict: Conclusion) -> str:
+    """In a few words, unconfirmed where an arm that decides has a single run."""
+    behind = [arm for code, arm in verdict.arms.items() if code in DECIDING and arm.rate]
+    single = verdict.cause != INCONCLUSIVE and any(len(arm.runs) < COMPARABLE_RUNS for arm in behind)
+    return f"{cause_said(verdict)}{' (unconfirmed: 1 run)' if single else ''}"
 
 
 def cause_said(verdict: Conclusion) -> str:

@@ -19,8 +19,8 @@ DECLARED = (
     "the study, under this load for the whole hour."
 )
 AT_ANY_NUMBER = (
-    "It is the same for every number of instances: where each is a GPU that is paid for, multiply it by how "
-    "many there are."
+    "It is the same for any number of instances: where each is a GPU that is paid for, multiply it by their "
+    "number."
 )
 NO_PRICE = "No price was declared (--usd-per-hour)."
 POWER = (
@@ -62,7 +62,8 @@ def cost_answer(study: Study) -> AnswerRow | None:
     cheapest = fastest_cell(by_cell(runs).values())
     price = digits(typical(cheapest, usd_per_million) or 0.0)
     said = f"${price} per million images at the cheapest, {cheapest[0].cell}."
-    return AnswerRow("Cost", said, "By the price that --usd-per-hour declared.")
+    several = AT_ANY_NUMBER if len({run.instances for run in runs}) > 1 else ""
+    return AnswerRow("Cost", said, f"By the price that --usd-per-hour declared. {several}".rstrip())
 
 
 def cost_table(study: Study) -> Table:

@@ -40,7 +40,7 @@ CURVE = (
     "results lie beyond it."
 )
 SHAPE = f"What share of an endpoint's requests took how long; one scale for all endpoints. {OF}"
-DOUBTED = "*: rests only on runs that a caveat invalidates; the caveats say why."
+DOUBTED = "(invalidated): every run behind the line is invalidated; the caveats say why."
 
 
 @dataclass(frozen=True)

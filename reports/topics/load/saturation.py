@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.format import digits, milliseconds, plural
+from reports.format import digits, milliseconds, plural, sentence
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.study_table import few_samples
@@ -18,6 +18,7 @@ KNEE_SHARE = 0.95
 """Of the highest median: from there on, more users gain at most 5 %."""
 LEAST_LEVELS, EXPLORED = 2, 3
 MOST_SAID = 3
+SINGLE = "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm"
 STEPS = 40
 TITLE = "Throughput and p95 against users"
 CAPTION = (
@@ -100,26 +101,33 @@ def saturation(study: Study) -> AnswerRow | None:
     """Where the fastest ways saturate, with the rate and p95 there; None where no load was explored."""
     if not explores_load(study):
         return None
-    fastest = sorted(curves(study), key=lambda one: -one.highest.rate.median)
-    told = [_saturates(curve) for curve in fastest[:MOST_SAID]]
+    every = curves(study)
+    fastest = sorted(every, key=lambda one: (not sound(one.points), -one.highest.rate.median))
+    several = len({one.batch for one in every}) > 1
+    told = [_saturates(one, _name(one) if several else one.name) for one in fastest[:MOST_SAID]]
     left = len(fastest) - MOST_SAID
-    more = f"{plural(left, 'other')} in the table under Load and cost." if left > 0 else ""
-    return AnswerRow(
-        "Saturation", f"{told[0]}.", " ".join([*(f"{text}." for text in told[1:]), more]).strip()
-    )
+    more = [f"{plural(left, 'other')} in the table under Load and cost."] if left > 0 else []
+    rest = [*(f"{text}." for text in told[1:]), *more, *_unsure(fastest[:MOST_SAID])]
+    return AnswerRow("Saturation", f"{told[0]}.", " ".join(rest))
 
 
-def _saturates(curve: Curve) -> str:
-    """onnx-grpc saturates at 8 users: 24.1 images/s, p95 412 ms."""
+def _saturates(curve: Curve, name: str) -> str:
+    """onnx-grpc saturates between 4 and 8 users: 24.1 images/s, p95 412 ms at 8."""
     if isinstance(curve.knee, NoKnee):
         users, rate = f"{curve.highest.users:g} users", f"{digits(curve.highest.rate.median)} images/s"
-        rising = f"{curve.name} is not saturated at {users}: {rate} and rising"
-        return rising if curve.knee.rising else f"{curve.name}: {curve.knee.reason}"
-    at = curve.knee.at
+        rising = f"{name} is not saturated at {users}: {rate} and rising"
+        return rising if curve.knee.rising else f"{name}: {curve.knee.reason}"
+    at, before = curve.knee.at, curve.knee.before
     few = few_samples("p95", min(run.succeeded for run in at.runs))
     p95 = f", p95 {milliseconds(at.p95_ms.median)}{few} ms" if at.p95_ms else ""
-    users = plural(round(at.users), "user")
-    return f"{curve.name} saturates at {users}: {digits(at.rate.median)} images/s{p95}"
+    where = f"between {before:g} and {at.users:g} users" if before else f"at or below {_users([at.users])}"
+    return f"{name} saturates {where}: {digits(at.rate.median)} images/s{p95} at {at.users:g}"
+
+
+def _unsure(found: Iterable[Curve]) -> Iterator[str]:
+    """What is doubted of these knees, each once; how few runs there are is said under Confidence."""
+    doubts = dict.fromkeys(doubt for one in found if isinstance(one.knee, Knee) for doubt in one.knee.doubts)
+    return (f"{sentence(doubt)}." for doubt in doubts if doubt != SINGLE)
 
 
 def curve(name: str, way: Way, batch: int, runs: Runs) -> Curve:
@@ -149,8 +157,8 @@ def _points(levels: Iterable[float], runs: Runs) -> Iterator[Point]:
 def knee(points: Sequence[Point], lost: Sequence[float] = ()) -> Knee | NoKnee:
     """The saturation point of some points by users, `lost` being levels without a success; or why none."""
     usable = sound(points)
-    if len(usable) < LEAST_LEVELS:
-        return NoKnee(f"unknown: {len(usable)} of {len(points)} levels valid, {LEAST_LEVELS} needed")
+    if len(usable) < EXPLORED:
+        return NoKnee(f"unknown: {len(usable)} of {len(points)} levels valid, {EXPLORED} needed")
     enough = KNEE_SHARE * max(point.rate.median for point in usable)
     place = next(at for at, point in enumerate(usable) if point.rate.median >= enough)
     doubts = tuple(_doubts(usable, place, points, lost))
@@ -167,7 +175,7 @@ def _doubts(
     if not place and usable[0].users > 1:
         yield f"there is no lower level than {usable[0].users:g} users: it may lie below"
     if min(len(point.runs) for point in usable) == 1:
-        yield "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm"
+        yield SINGLE
     if out := [point.users for point in points if point.tainted]:
         yield f"invalidated, and so left out: {_users(out)}"
     if lost:
@@ -175,7 +183,7 @@ def _doubts(
 
 
 def _users(levels: Sequence[float]) -> str:
-    return f"{', '.join(f'{level:g}' for level in levels)} users"
+    return f"{', '.join(f'{level:g}' for level in levels)} user{'' if levels == [1] else 's'}"
 
 
 def curves_chart(study: Study) -> Chart | None:

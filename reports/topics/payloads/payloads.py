@@ -5,7 +5,7 @@ carried, with the repeats' interval; and what was found of both.
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 
-from reports.format import MISSING
+from reports.format import MISSING, listed
 from reports.page.answer import AnswerRow, answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
@@ -182,14 +182,16 @@ def _ratios_said(ratios: Mapping[str, LogRatio]) -> str:
 
 def _faster(ratios: Mapping[str, LogRatio]) -> str:
     """Which is faster where: gRPC faster at batch 1 and batch 4, no difference shown at 8 users."""
-    words = {True: "gRPC faster", False: "HTTP faster", None: "no difference shown"}
-    groups = grouped(ratios, lambda at: ratios[at].ratio > 1 if ratios[at].significant else None)
-    return ", ".join(f"{words[which]} at {_and(those)}" for which, those in groups.items())
+    groups = grouped(ratios, lambda at: _which(ratios[at]))
+    return ", ".join(f"{which} at {listed(those)}" for which, those in groups.items())
 
 
-def _and(names: Sequence[str]) -> str:
-    *some, last = names
-    return f"{', '.join(some)} and {last}" if some else last
+def _which(found: LogRatio) -> str:
+    if found.low is None:
+        return "not settled (1 run)"
+    if not found.significant:
+        return "no difference shown"
+    return "gRPC faster" if found.ratio > 1 else "HTTP faster"
 
 
 PROTOCOLS_ASKED = Question(

@@ -17,9 +17,9 @@ MOST_POINTS = 4_000
 TITLE = "Second by second"
 CAPTION = (
     "Every run of the study on one time axis; what is shaded is warm-up or drain and in no other figure. "
-    "Breaks are where nothing was under way. A request's images are spread over the seconds that it took. "
-    "timeline.csv beside this file has the numbers."
+    "Breaks are where nothing was under way. timeline.csv beside this file has the numbers."
 )
+SPREAD = "A request's images are spread over the seconds that it took."
 
 
 Moment = TypeVar("Moment")
@@ -78,7 +78,12 @@ def timeline_chart(study: Study) -> Chart | None:
     panels = [panel for panel in found if panel["lines"] and not _is_zero(panel)]
     runs = list(_runs(study.timeline))
     data = {"t_s": [point[0].t_s if point else None for point in points], "panels": panels, "runs": runs}
-    said = (CAPTION, _behind_a_point(width, study.coarse), *_not_drawn(found))
+    said = (
+        CAPTION,
+        SPREAD if study.is_spread else "",
+        _behind_a_point(width, study.coarse),
+        *_not_drawn(found),
+    )
     return Chart(TITLE, " ".join(filter(None, said)), "timeline", data)
 
 

@@ -43,7 +43,7 @@ CAPTION = (
 PARTIAL = "Of some cells, repeats that know fewer parts than others are left out."
 NEGATIVE = "A part below 0, where the others overlap, is drawn to the left of the axis."
 LOST = "Not drawn, as no request succeeded"
-DOUBTED = "*: rests on invalidated runs alone; the table says why."
+DOUBTED = "(invalidated): every run behind the bar is invalidated; the table says why."
 
 
 def where_the_time_goes(study: Study) -> Table:

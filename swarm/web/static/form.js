@@ -1,5 +1,7 @@
 // The form that starts a study: tells its plan as it is filled in, and starts it by Locust's own route.
 
+import { answerOf, reasonOf } from "./server.js";
+
 const PAUSE_MS = 300;
 const at = (id) => document.getElementById(id);
 const form = at("start");
@@ -11,13 +13,7 @@ const say = (text, wrong) => {
   at("plan").classList.toggle("tainted", wrong);
 };
 
-const post = async (url) => {
-  const reply = await fetch(url, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-  if (!reply.ok) throw new Error(`The server answers with an error (${reply.status}).`);
-  return reply.json();
-};
-
-const unreachable = () => say("The server does not answer: it may have ended.", true);
+const post = (url) => answerOf(url, { method: "POST", body: new URLSearchParams(new FormData(form)) });
 
 const plan = async () => {
   asked += 1;
@@ -28,8 +24,8 @@ const plan = async () => {
     at("go").disabled = Boolean(told.fault);
     say(told.fault || `${told.plan}.`, Boolean(told.fault));
     for (const [name, amount] of Object.entries(told.amounts)) at(`option-${name}`).placeholder = amount;
-  } catch {
-    unreachable();
+  } catch (error) {
+    if (turn === asked) say(reasonOf(error), true);
   }
 };
 
@@ -41,8 +37,8 @@ const start = async (event) => {
     const told = await post(`${form.dataset.locust}swarm`);
     if (told.success) form.dispatchEvent(new Event("started"));
     say(told.success ? "Started." : told.message, !told.success);
-  } catch {
-    unreachable();
+  } catch (error) {
+    say(reasonOf(error), true);
   }
   at("go").disabled = false;
 };

@@ -2,6 +2,7 @@
 
 import { Charts, whole } from "./charts.js";
 import { offer } from "./form.js";
+import { answerOf, reasonOf } from "./server.js";
 import { cellRow, earlierItem, link, made } from "./tables.js";
 
 const KEPT = 900;
@@ -165,14 +166,9 @@ const take = (data) => {
   warn(data.refused ? `The study could not start. ${data.refused}` : fault);
 };
 
-const ask = async () => {
+const ask = () => {
   const query = new URLSearchParams({ since: known.next, study: known.study });
-  const reply = await fetch(`${place}/data?${query}`, {
-    cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(PATIENCE_MS),
-  });
-  if (reply.type === "opaqueredirect") throw new Error("Locust asks for its login again: reload this page.");
-  if (!reply.ok) throw new Error(`The server answers with an error (${reply.status}).`);
-  return reply.json();
+  return answerOf(`${place}/data?${query}`, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
 };
 
 const wait = (ms) => {
@@ -190,10 +186,8 @@ const turn = async () => {
   } catch (error) {
     known.misses += 1;
     const ms = Math.min(LONGEST_MS, BUSY_MS * 2 ** known.misses);
-    const silent = "The server does not answer: it may have ended.";
-    const why = error.message.endsWith(".") ? error.message : silent;
     const seen = known.heard ? ` What is shown is from ${known.heard}.` : "";
-    warn(`${why}${seen} Trying again in ${ms / 1000} s.`, true);
+    warn(`${reasonOf(error)}${seen} Trying again in ${ms / 1000} s.`, true);
     wait(ms);
     return;
   } finally {

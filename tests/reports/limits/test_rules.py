@@ -114,5 +114,7 @@ def test_without_any_number_nothing_can_be_said() -> None:
     bare = {name: getattr(HEALTHY, name) for name in ("cell", "endpoint", "backend", "protocol", "payload")}
     run = Summary(**bare, repeat=1, batch=1, load="closed", level=4, status="done")
     assert limit_of(run) == Limit(
-        "inconclusive", "no request succeeded", "Fix this or measure longer, then run again."
+        "inconclusive",
+        "no request succeeded",
+        "Fix the cause or measure longer (--seconds), then run again.",
     )

@@ -38,7 +38,7 @@ def test_sixteen_users_of_one_slow_instance() -> None:
     limit = named(at_server(600, 40, 642, **ONE, server_busy=0.99, level=16, in_flight=16.0), "server-queue")
     assert limit.evidence == (
         "requests waited 600 of 642 ms in the server's queue; work on a request took 40.0 ms; "
-        "its one instance was executing 99.0 % of the time; executions had 1.00 images"
+        "the model's one instance was executing 99.0 % of the time; executions had 1.00 images"
     )
     assert "more instances" in limit.advice
 
@@ -47,7 +47,7 @@ def test_one_user_of_one_slow_instance() -> None:
     limit = named(at_server(0.1, 120, 123, **ONE, server_busy=0.98, level=1, in_flight=1.0), "server-compute")
     assert limit.evidence == (
         "compute took 120 of 123 ms a request; requests waited 0.1 ms; "
-        "its one instance was executing 98.0 % of the time"
+        "the model's one instance was executing 98.0 % of the time"
     )
 
 
@@ -81,7 +81,7 @@ def test_a_long_batching_delay() -> None:
     limit = named(run, "server-queue")
     assert limit.evidence == (
         "requests waited 199 of 206 ms in the server's queue; the batcher may hold a request back for 200 "
-        "ms; executions had 4.00 images; its one instance was executing 3.00 % of the time"
+        "ms; executions had 4.00 images; the model's one instance was executing 3.00 % of the time"
     )
     assert limit.advice.startswith("Lower max_queue_delay_microseconds")
 

@@ -2,11 +2,13 @@
 
 import csv
 import json
+import re
 import shutil
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,27 @@ SLOPES = {
         for at, name in enumerate(("onnx-http", "onnx-grpc"))
     ],
 }
+WIDE = {
+    "dots": {"unit": "images/s", "rows": [dot("onnx-grpc", 50, -400, 500), dot("onnx-http", 40, 30, 50)]},
+    "breakdown": {
+        "parts": [{"name": "wait", "label": "wait"}],
+        "panels": [
+            {
+                "title": "batch 1, 1 user",
+                "bars": [
+                    {
+                        "name": f"onnx-{name}, 64 channels in a pool",
+                        "doubted": name == "http",
+                        "partial": 0,
+                        "parts": {"wait": 7.5},
+                    }
+                    for name in ("http", "grpc")
+                ],
+            }
+        ],
+    },
+}
+"""Intervals wider than the axis, and long names of bars."""
 MADE: dict[str, dict[str, Any]] = {"dots": DOTS, "tradeoff": TRADEOFF, "curves": SLOPES}
 
 
@@ -104,13 +127,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (study / "thresholds.toml").write_text(GATES[name], encoding="utf-8")
             assert main(["gate", str(study), "--quiet"]) != 2
         assert main(["show", str(study), "--quiet"]) == 0
-    (root / "made").mkdir()
-    (root / "made" / "report.html").write_text(render_html(made()), encoding="utf-8")
+    for name, data in (("made", MADE), ("wide", WIDE)):
+        (root / name).mkdir()
+        (root / name / "report.html").write_text(render_html(made(data)), encoding="utf-8")
     return root
 
 
-def made() -> Report:
-    charts = [Chart(f"Made {kind}", "", kind, data, folded=kind == "dots") for kind, data in MADE.items()]
+def made(data: Mapping[str, dict[str, Any]]) -> Report:
+    charts = [Chart(f"Made {kind}", "", kind, one, folded=kind == "dots") for kind, one in data.items()]
     sections = (Section("Charts", charts=tuple(charts)),)
     return Report(title="Made", facts="", notices=(), findings=(), sections=sections, commands=())
 
@@ -238,12 +262,44 @@ def test_dots_are_drawn_in_their_order_with_intervals_and_values(
     lines = [series["data"] for series in option["series"] if series["type"] == "line"]
     assert lines == [[[9.1, 0], [10.75, 0]], [[20, 2], [22, 2]]]
     texts = texts_of(figure)
-    shown = [text for text in texts if text in ("onnx-grpc", "=1+1*", "openvino-http")]
-    assert shown == ["onnx-grpc", "=1+1*", "openvino-http"]
+    names = ("onnx-grpc", "=1+1 (invalidated)", "openvino-http")
+    assert tuple(text for text in texts if text in names) == names
     assert {"10.0 (9.10–10.8)", "7.25", "21.0 (20.0–22.0)"} <= set(texts)
     assert (option["xAxis"][0]["min"], option["xAxis"][0]["max"]) == (0, 25)
     bold = figure.locator("svg text", has_text="onnx-grpc").get_attribute("style") or ""
     assert "bold" in bold or "700" in bold
+
+
+@pytest.mark.parametrize(("width", "edge"), [(390, 100), (1280, 80)])
+def test_an_interval_far_beyond_the_values_ends_in_an_arrow_at_the_edge(
+    context: BrowserContext, folder: Path, width: int, edge: float
+) -> None:
+    figure = figure_of(opened(context, folder / "wide" / "report.html", width), "dots")
+    option = option_of(figure)
+    scale = option["xAxis"][0]
+    assert (scale["min"], scale["max"]) == (0, edge)
+    first, second = (series["data"] for series in option["series"] if series["type"] == "line")
+    arrow = {"symbol": "triangle", "symbolSize": 13}
+    assert first == [
+        {"value": [0, 0], **arrow, "symbolRotate": 90},
+        {"value": [edge, 0], **arrow, "symbolRotate": -90},
+    ]
+    assert second == [[30, 1], [50, 1]]
+    assert {"50.0 (-400–500)", "40.0 (30.0–50.0)"} <= set(texts_of(figure))
+
+
+def test_invalidated_bars_say_so_below_their_names(context: BrowserContext, folder: Path) -> None:
+    figure = figure_of(opened(context, folder / "wide" / "report.html", 390), "breakdown")
+    texts = texts_of(figure)
+    assert texts.count("(invalidated)") == 1
+    assert not any("*" in text for text in texts)
+    boxes = [
+        box
+        for it in figure.locator("svg text", has_text=re.compile("onnx|invalidated|channels")).all()
+        if (box := it.bounding_box())
+    ]
+    tops = sorted(box["y"] for box in boxes)
+    assert all(below - above >= 11 for above, below in pairwise(tops))
 
 
 def test_the_knee_is_ringed_and_labels_do_not_overlap(context: BrowserContext, folder: Path) -> None:
@@ -442,6 +498,29 @@ def test_a_name_that_is_an_attack_stays_text_in_a_tooltip(context: BrowserContex
     page.wait_for_selector(".tip strong")
     assert figure.locator(".tip strong").inner_text().startswith(ATTACK)
     assert page.evaluate("window.hacked") is None
+
+
+def test_no_field_of_a_csv_is_run_whatever_separates_its_cells(context: BrowserContext, folder: Path) -> None:
+    page = opened(context, folder / "made" / "report.html")
+    fields = {
+        "plain": "plain",
+        "-1.5e-3": "-1.5e-3",
+        "a,b": '"a,b"',
+        "a; b": '"a; b"',
+        "a\tb": '"a\tb"',
+        "=1+1": "'=1+1",
+        "x;=HYPERLINK(1)": '"x;\'=HYPERLINK(1)"',
+        'x";"=1+1': '"x"";\'""=1+1"',
+        "x\t@y": '"x\t\'@y"',
+        "x\n-y;-5": '"x\n\'-y;-5"',
+        "\t=1": "\"'\t'=1\"",
+    }
+    assert page.evaluate("(all) => all.map(field)", list(fields)) == list(fields.values())
+    rows = page.evaluate("(all) => csvText(all.map((one) => ['a', one]))", list(fields))
+    for separator in ",;\t":
+        cells = [cell for row in csv.reader(StringIO(rows), delimiter=separator) for cell in row]
+        assert not [cell for cell in cells if cell.lstrip('"')[:1] in tuple("=+@") or cell.startswith("-y")]
+    assert [row[1].replace("'", "") for row in csv.reader(StringIO(rows))] == list(fields)
 
 
 def test_numbers_are_written_as_in_the_tables(context: BrowserContext, folder: Path) -> None:

@@ -245,14 +245,16 @@ def test_spread_images_add_up_whatever_the_lengths_and_the_shipping(recorder: Re
     assert sum(one["images"] for one in shipped) == 4 * 400
 
 
-def test_of_a_longer_request_the_earlier_share_is_in_the_first_second_that_is_told(
-    recorder: Recorder,
+@pytest.mark.parametrize("seconds", [61, 100, 300])
+def test_of_a_longer_request_the_earlier_share_is_spread_over_the_seconds_that_are_told(
+    recorder: Recorder, seconds: int
 ) -> None:
-    recorder.add(result(0, 100 * SECOND - 1))
+    recorder.add(result(0, seconds * SECOND - 1))
     found = spread(recorder.take_all())
-    assert [second for second, _, _ in found] == list(range(100 - SPREAD_S, 100))
-    # 41 of 100 seconds, then one each
-    assert (found[0][2], {milli for _, _, milli in found[1:]}) == (1_640, {40})
+    assert [second for second, _, _ in found] == list(range(seconds - SPREAD_S, seconds))
+    # no wave: 4 images in 60 seconds, 66.67 thousandths each
+    assert {milli for _, _, milli in found} == {66, 67}
+    assert sum(milli for _, _, milli in found) == 4_000
 
 
 def test_failures_have_no_images_to_spread(recorder: Recorder) -> None:

@@ -76,7 +76,7 @@ def test_a_number_of_hosts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "2"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["host", "h1", "h2"]
     assert main(["check", "0"]) == 2
-    assert capsys.readouterr().err == "inferswarm: 0 hosts: must be 1 to 250, or a hosts.toml\n"
+    assert capsys.readouterr().err == "inferswarm: 0 hosts: give 1 to 250, or a hosts.toml\n"
 
 
 @needs_sshd

@@ -51,7 +51,7 @@ def test_hosts_that_cannot_be_used(kind: str, linked: bool, sentence: str, tmp_p
             "--processes: master and workers are started by this command",
         ),
         (["-f", "locustfiles/step7.py", "--hosts", "²"], "²: cannot be read"),
-        (["-f", "locustfiles/step7.py", "--hosts", "0"], "0 hosts: must be 1 to 250, or a hosts.toml"),
+        (["-f", "locustfiles/step7.py", "--hosts", "0"], "0 hosts: give 1 to 250, or a hosts.toml"),
         (["-f", "locustfiles/step7.py", "--hosts", "none.toml"], "none.toml: cannot be read"),
         (["-f", "locustfiles/step7.py", "--link", "moon"], "moon"),
     ],

@@ -70,6 +70,18 @@ def test_the_current_rate_is_of_whole_seconds_of_the_cell_under_load() -> None:
     assert (found.current(WARM_UP, "requests"), found.current("", "requests")) == (3, 0)
 
 
+def test_a_warm_up_that_is_told_after_the_measure_phase_is_not_under_load_again() -> None:
+    warm_ups = [told(1, 3, phase="warm-up"), told(1, 4, worker="w1", phase="warm-up")]
+    found = rates(told(0, 3, phase="warm-up"), told(1, 8), *warm_ups, told(2, 12), told(3, 12), told(4, 1))
+    assert found.current(CELL, "requests") == found.current("", "requests") == 12
+    assert found.current(WARM_UP, "requests") == 0
+    assert found._rows[WARM_UP].counts["requests"] == 3 + 3 + 4
+    found.on_record(told(4, 5, phase="drain"))
+    assert found.current("", "requests") == 0
+    found.on_record(told(9, 2, phase="warm-up", repeat=2))
+    assert found.current(WARM_UP, "requests") == found.rate(WARM_UP, "requests") == (10 + 2) / (2 + 1)
+
+
 def test_of_a_long_cell_the_last_ten_seconds_count() -> None:
     found = rates(*(told(second, second) for second in range(30)))
     assert found.current(CELL, "requests") == sum(range(19, 29)) / 10

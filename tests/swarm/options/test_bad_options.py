@@ -189,14 +189,14 @@ def test_programs_of_the_suite(command: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["9" * 5_000, "999999999", "0"])
 def test_so_many_hosts_are_not_made(text: str) -> None:
-    with pytest.raises(UsageError, match="hosts: must be 1 to 250, or a hosts"):
+    with pytest.raises(UsageError, match="hosts: give 1 to 250, or a hosts"):
         hosts.hosts_named(text)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("seed", "9" * 400, "give 9,223,372,036,854,775,808 at most"),
+        ("seed", "9" * 400, "must be at most 9,223,372,036,854,775,808"),
         ("repeats", "1000000000", "must be 1 to 10,000"),
         ("max_in_flight", "1000000000", "must be 1 to 100,000"),
         ("topology", "9" * 5_000, "give worker processes, or WORKERS@HOSTS"),

@@ -51,7 +51,7 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         (("--repeats", "0"), "--repeats 0: must be 1 to 10,000"),
         (("--seconds", "0"), "--seconds 0: give more than 0"),
         (("--request-timeout", "0"), "--request-timeout 0: give more than 0"),
-        (("--min-cosine", "2"), "--min-cosine 2: give -1 to 1"),
+        (("--min-cosine", "2"), "--min-cosine 2: must be -1 to 1"),
         (("--max-failure-ratio", "1.5"), "--max-failure-ratio 1.5: must be 0 to 1"),
     ],
 )

@@ -44,15 +44,16 @@ def test_the_live_page_has_the_reports_numbers(study: tuple[Study, list[dict[str
     study.tell(*records, step_s=0.2)
     told = page.data(0)
     began = int(epoch_s(header["started_utc"]))
-    expected = [[began + second.t_s, *shown(second)] for second in found.timeline]
+    expected = [[began + second.t_s, *shown(second), 1] for second in found.timeline]
     assert sorted(told["seconds"], key=lambda row: int(row[0])) == expected
-    assert told["cells"] == [cell_of(run) for run in found.runs]
+    assert told["cells"] == [{"run": 1, **cell_of(run)} for run in found.runs]
     assert (study.dispatcher.finish(), told["fault"], len(expected)) == ([], "", 23)
 
 
 def shown(second: TimelineSecond) -> list[object]:
-    """A row of timeline.csv as the page has it, without its time."""
-    return [short(TIMELINE[column](second)) for column in COLUMNS[1:]]
+    """A row of timeline.csv as the page has it, without its time and the number of its run."""
+    assert (COLUMNS[0], COLUMNS[-1]) == ("t_s", "run")
+    return [short(TIMELINE[column](second)) for column in COLUMNS[1:-1]]
 
 
 def test_events_have_the_reports_numbers(study: tuple[Study, list[dict[str, Any]]]) -> None:

@@ -66,16 +66,20 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
 
 def test_the_report_comes_with_its_exit_code(ran: Ran, tmp_path: Path) -> None:
     assert report_process.show(tmp_path) == ("tables\nand a word", 3)
+    assert ran.words == ["-m", "reports", "show", str(tmp_path), "--brief"]
+    report_process.show(tmp_path, tables=True)
     assert ran.words == ["-m", "reports", "show", str(tmp_path)]
 
 
 def test_verdicts_at_the_end_are_for_everybody(ran: Ran, tmp_path: Path) -> None:
     thresholds = tmp_path / "thresholds.toml"
     assert report_process.gate(tmp_path, thresholds, str(tmp_path)) == ("tables\nand a word", 3)
-    words = ["gate", str(tmp_path), "--thresholds", str(thresholds), "--baseline", str(tmp_path), "--all"]
+    words = ["gate", str(tmp_path), "--thresholds", str(thresholds), "--baseline", str(tmp_path)]
     assert ran.words[2:] == words
     assert ran.ways["timeout"] == 120
     assert "GITHUB_ACTIONS" in ran.ways["env"]
+    report_process.gate(tmp_path, thresholds, str(tmp_path), tables=True)
+    assert ran.words[2:] == [*words, "--all"]
 
 
 def test_verdicts_meanwhile_are_for_nobody(ran: Ran, tmp_path: Path) -> None:

@@ -27,10 +27,22 @@ def test_at_a_rate_requests_need_their_time() -> None:
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (20, "20 runs, about 4 min"), (4, "4 runs, about 50 s"), (1, "1 run, about 10 s"),
-        (11, "11 runs, about 2 min"), (13, "13 runs, about 2 min 30 s"),
+        (20, "20 runs, at least 4 min"), (4, "4 runs, at least 50 s"), (1, "1 run, at least 10 s"),
+        (11, "11 runs, at least 2 min"), (13, "13 runs, at least 2 min 30 s"),
         (0, "as many runs as the search needs"),
     ],
 )  # fmt: skip
 def test_it_is_said_as_people_say_it(count: int, said: str) -> None:
     assert in_words(runs(count), 10) == said
+
+
+def test_only_where_no_run_waits_for_replies_is_it_known_beforehand() -> None:
+    rated = runs(4, load="open", level=10, requests=100)
+    assert in_words(rated, 10) == "4 runs, about 1 min 20 s"
+    assert in_words([*rated, *runs(1)], 10) == "5 runs, at least 1 min 30 s"
+
+
+def test_the_pace_of_an_earlier_study_tells_what_the_requests_take() -> None:
+    # each run costs 60 + 40 × batch 1 units
+    assert in_words(runs(4, requests=40), 10, pace_s=0.5) == "4 runs, about 3 min 30 s"
+    assert in_words(runs(4, requests=40), 10, pace_s=0.01) == "4 runs, about 50 s"

@@ -32,7 +32,9 @@ def ended(
         fault=fault, requests=10, failures=failures, end_study=lambda: None, raw=SimpleNamespace(write=id)
     )
     gate: Any = SimpleNamespace(
-        given=verdict is not None, facts=lambda: {"gate": STOP} if verdict else {}, judge=lambda: verdict
+        given=verdict is not None,
+        facts=lambda: {"gate": STOP} if verdict else {},
+        judge=lambda tables: verdict,
     )
     conductor: Any = SimpleNamespace(abort=lambda note: None)
     servers: Any = SimpleNamespace(copy_logs=lambda folder: None)
@@ -45,7 +47,7 @@ def ended(
 
 @pytest.fixture(autouse=True)
 def report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_process, "show", lambda folder: ("the report", 0))
+    monkeypatch.setattr(report_process, "show", lambda folder, tables: ("the report", 0))
 
 
 @pytest.mark.parametrize(("failures", "code"), [(0, 0), (1, 1)])

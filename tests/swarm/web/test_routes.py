@@ -53,7 +53,7 @@ def test_nothing_runs_in_the_page_but_its_own_files() -> None:
     reply = client.get(page.place)
     assert "default-src 'self'" in reply.headers["Content-Security-Policy"]
     assert "unsafe" not in reply.headers["Content-Security-Policy"]
-    for name in ("live.js", "charts.js", "tables.js", "form.js"):
+    for name in ("live.js", "charts.js", "tables.js", "form.js", "server.js"):
         with client.get(f"{page.place}/file/{name}") as file:
             script = file.text
         assert not any(

@@ -9,6 +9,7 @@ import pytest
 
 import swarm.web.state
 from reports.study.study import load_study
+from swarm.plan.schedule import cost_of
 from swarm.web.cells import cell_of, tab_row
 from swarm.web.page import LivePage
 from swarm.web.state import StudyState
@@ -83,6 +84,19 @@ def test_progress_names_the_run_its_phase_and_the_time_left(page: LivePage, cloc
     study.tell(*first[1:])
     after = page.data(0)["progress"]
     assert (after["done"], after["cell"], after["left"]) == (1, "", "20 s")
+
+
+def test_the_latest_study_has_a_pace_once_a_run_is_done(page: LivePage, clock: FakeClock) -> None:
+    book = a_book(repeats=3)
+    assert page.pace_s is None
+    study = Followed(book.header, page.begun(LIVE, book.header))
+    assert page.pace_s is None
+    clock.now = 14.0
+    study.tell(*(record for record in book.records if record.get("repeat") == 1))
+    entry = book.header["plan"][0]
+    assert page.pace_s == 14.0 / cost_of(entry["batch"], entry.get("requests") or 0)
+    page.begun(LIVE, book.header)
+    assert page.pace_s is None
 
 
 def test_a_search_does_not_know_how_many_runs_there_will_be(page: LivePage) -> None:

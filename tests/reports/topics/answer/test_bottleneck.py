@@ -14,7 +14,7 @@ ADVICE = "more instances, or a faster model."
 
 
 def compute(busy: float, took: str = "80 of 96 ms") -> Limit:
-    evidence = f"compute took {took} a request; its one instance was executing {busy:g} % of the time"
+    evidence = f"compute took {took} a request; the model's one instance was executing {busy:g} % of the time"
     return Limit("server-compute", evidence, ADVICE)
 
 
@@ -97,7 +97,7 @@ def test_the_table_has_a_row_for_each_limit_and_names_its_first_cells(tmp_path: 
         [
             *("server-compute", "5"),
             "w1-http/b1/c1, w2-http/b1/c1, w3-http/b1/c1, w4-http/b1/c1 and 1 more",
-            "compute took 80 of 96 ms a request; its one instance was executing 80 to 84 % of the time",
+            "compute took 80 of 96 ms a request; the model's one instance was executing 80 to 84 % of the time",
             ADVICE,
         ],
         ["link", "1", "w0-http/b1/c1", "97 % of the link's rate was sent", "a faster link."],

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from reports.stats.conditions import condition
 from reports.study.study import load_study
-from reports.topics.answer.contenders import contenders, load_said
+from reports.topics.answer.contenders import contenders
 from tests.reports.builder import Book
 from tests.reports.topics.answer.measured import MS, add_way, invalidated, serial
 
@@ -59,5 +60,5 @@ def test_a_load_in_words(tmp_path: Path) -> None:
     book = Book()
     add_way(book, "onnx-http", [20], batch=4, users=2)
     book.add_open("onnx-http", 12.5, {"w0": [MS] * 25})
-    said = [load_said(run) for run in load_study(book.write(tmp_path)).runs]
+    said = [str(condition(run)) for run in load_study(book.write(tmp_path)).runs]
     assert said == ["batch 4, 2 users", "batch 1, 12.5 requests/s"]

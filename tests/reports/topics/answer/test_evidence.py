@@ -5,13 +5,13 @@ from reports.topics.answer.evidence import in_short, ranged
 
 def test_the_same_words_with_other_numbers_become_ranges() -> None:
     said = [
-        "compute took 80.2 of 96.4 ms a request; its one instance was executing 83.1 % of the time",
-        "compute took 1,204 of 1,310 ms a request; its one instance was executing 100 % of the time",
-        "compute took 90.0 of 99.0 ms a request; its one instance was executing 91.7 % of the time",
+        "compute took 80.2 of 96.4 ms a request; the model's one instance was executing 83.1 % of the time",
+        "compute took 1,204 of 1,310 ms a request; the model's one instance was executing 100 % of the time",
+        "compute took 90.0 of 99.0 ms a request; the model's one instance was executing 91.7 % of the time",
     ]
     assert ranged(said) == (
         "compute took 80.2 to 1,204 of 96.4 to 1,310 ms a request; "
-        "its one instance was executing 83.1 to 100 % of the time"
+        "the model's one instance was executing 83.1 to 100 % of the time"
     )
 
 

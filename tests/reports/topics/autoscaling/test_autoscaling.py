@@ -10,8 +10,8 @@ import pytest
 from reports.study.study import Study, load_study
 from reports.topics.autoscaling.effect import HELPED, HURT, UNCLEAR, Effect, effects
 from reports.topics.autoscaling.tables import (
+    autoscaling_answer,
     autoscaling_charts,
-    autoscaling_finding,
     effects_table,
     events_table,
     stages_table,
@@ -23,6 +23,15 @@ from tests.reports.lines import FIRST_SECOND, Record, drained_line, sample_line,
 from tests.reports.open_load import notes_at, texts
 
 MS = 1_000_000
+
+
+def told(study: Study) -> str:
+    """The row of the first screen."""
+    found = autoscaling_answer(study)
+    assert found is not None
+    return found.text
+
+
 STAGES = [["ramp", 10, 1.0, 10.0], ["hold", 60, 10.0, 10.0], ["cool-down", 10, 1.0, 1.0]]
 AXES = {"variant": "profile", "profile": "ramp:10,hold:60,cool:10", "stages": STAGES}
 
@@ -151,7 +160,8 @@ def test_scaling_that_halves_latency_helped(tmp_path: Path) -> None:
     (row,) = texts(effects_table(study))
     assert row[1:4] == ["0:36", "2 → 4", "10.0"]
     assert row[6] == HELPED
-    said = autoscaling_finding(study)
+    said = told(study)
+    assert said.startswith("Did scaling help: Helped.")
     assert (
         "from 2 to 4 ready replicas, reached after 36 s, 16 s after CPU was seen above its target of 60 %"
         in said
@@ -218,14 +228,14 @@ def test_the_finding_says_what_its_figures_lack(tmp_path: Path) -> None:
     load = Load()
     for s in range(80):
         load.second(s, [] if s >= 70 else [50.0] * 10, int(s == 20), **replicas(4, 4 if s >= 35 else 2))
-    said = autoscaling_finding(load.study(tmp_path))
+    said = told(load.study(tmp_path))
     assert (
         "p95 50.0 ms in ramp (100 results), 50.0 ms in hold, none in cool-down, where nothing succeeded;"
         in said
     )
     assert "requests/s before and after; some requests failed)" in said
     spoilt = scaled(9, 9, served=(5, 5)).study(tmp_path / "spoilt")
-    assert autoscaling_finding(spoilt).startswith("pytorch-http/b1/r10/profile (invalidated): p95 ")
+    assert "pytorch-http/b1/r10/profile (invalidated): p95 " in told(spoilt)
 
 
 def test_a_cluster_that_could_not_scale_is_said(tmp_path: Path) -> None:
@@ -234,7 +244,7 @@ def test_a_cluster_that_could_not_scale_is_said(tmp_path: Path) -> None:
     for s in range(80):
         state = replicas(2, 2) | {"hpa_inactive": "FailedGetResourceMetric", "replica_failure": words}
         load.second(s, [9.0] * 3, **state)
-    said = autoscaling_finding(load.study(tmp_path))
+    said = told(load.study(tmp_path))
     assert "2 replicas at first, and never more" in said
     assert "the autoscaler had no metric to go by in 80 seconds (FailedGetResourceMetric)" in said
     assert f"Kubernetes refused pods: {words}" in said

@@ -61,22 +61,26 @@ def test_a_last_step_that_gains_more_than_5_percent_has_not_reached_it() -> None
 
 
 def test_a_knee_at_the_lowest_level_may_lie_below() -> None:
-    found = found_at({8: 40, 16: 40})
+    found = found_at({8: 40, 16: 40, 32: 40})
     assert isinstance(found, Knee)
     assert (found.at.users, found.before) == (8, None)
     assert found.doubts == ("there is no lower level than 8 users: it may lie below",)
 
 
 def test_no_knee_rests_on_disqualified_levels() -> None:
-    points = [point(1, 10), point(8, 20), point(16, 60, tainted=True)]
+    points = [point(1, 10), point(4, 15), point(8, 20), point(16, 60, tainted=True)]
     found = knee(points, lost=[32])
     assert found == NoKnee(
         "not reached: still rising at 8 users; invalidated, and so left out: 16 users; "
         "no request succeeded at 32 users",
         rising=True,
     )
-    assert knee(points[1:]) == NoKnee("unknown: 1 of 2 levels valid, 2 needed")
-    assert knee([]) == NoKnee("unknown: 0 of 0 levels valid, 2 needed")
+    assert knee(points[1:]) == NoKnee("unknown: 2 of 3 levels valid, 3 needed")
+    assert knee([]) == NoKnee("unknown: 0 of 0 levels valid, 3 needed")
+
+
+def test_two_levels_are_a_slope_and_have_no_knee() -> None:
+    assert found_at({1: 20, 8: 20.5}) == NoKnee("unknown: 2 of 2 levels valid, 3 needed")
 
 
 def test_one_run_at_a_level_is_said() -> None:
@@ -182,7 +186,7 @@ def levels_of(folder: Path, ways: dict[str, dict[int, float]], repeats: int = 1)
 def test_the_row_says_where_the_fastest_saturates_and_then_the_others(tmp_path: Path) -> None:
     found = saturation(levels_of(tmp_path, {"onnx-grpc": {1: 5, 4: 20, 8: 30}, "onnx-http": RISING}))
     assert found is not None
-    assert found.said == "onnx-http saturates at 8 users: 39.0 images/s, p95 205* ms."
+    assert found.said == "onnx-http saturates between 4 and 8 users: 39.0 images/s, p95 205* ms at 8."
     assert found.detail == "onnx-grpc is not saturated at 8 users: 30.0 images/s and rising."
 
 
@@ -192,17 +196,17 @@ def test_the_row_says_why_no_saturation_is_known(tmp_path: Path) -> None:
         one_level(book, users, rate, status="aborted" if users > 1 else "done")
     found = saturation(load_study(book.write(tmp_path)))
     assert found is not None
-    assert found.said == "onnx-http: unknown: 1 of 3 levels valid, 2 needed."
+    assert found.said == "onnx-http: unknown: 1 of 3 levels valid, 3 needed."
 
 
 def test_the_row_names_three_ways_and_counts_the_others(tmp_path: Path) -> None:
     ways = {f"w{at}-http": {1: 10, 4: 20 - at, 8: 20 - at} for at in range(5)}
     found = saturation(levels_of(tmp_path, ways))
     assert found is not None
-    assert found.said == "w0-http saturates at 4 users: 20.0 images/s, p95 200* ms."
+    assert found.said == "w0-http saturates between 1 and 4 users: 20.0 images/s, p95 200* ms at 4."
     assert found.detail == (
-        "w1-http saturates at 4 users: 19.0 images/s, p95 210* ms. "
-        "w2-http saturates at 4 users: 18.0 images/s, p95 222* ms. "
+        "w1-http saturates between 1 and 4 users: 19.0 images/s, p95 210* ms at 4. "
+        "w2-http saturates between 1 and 4 users: 18.0 images/s, p95 222* ms at 4. "
         "2 others in the table under Load and cost."
     )
 

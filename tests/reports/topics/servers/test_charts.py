@@ -9,7 +9,7 @@ from reports.page.page import Chart, rounded
 from reports.render.html import as_json, page_scripts, policy
 from reports.study.study import Study, load_study
 from reports.topics.load.saturation import HOLLOW, curves_chart
-from reports.topics.runs.timeline import MOST_POINTS, timeline_chart
+from reports.topics.runs.timeline import MOST_POINTS, SPREAD, timeline_chart
 from reports.topics.servers.breakdown import DOUBTED, NEGATIVE, PARTIAL, breakdown_chart
 from tests.reports.builder import Book
 from tests.reports.example import MS
@@ -113,6 +113,17 @@ def test_the_time_axis_has_every_run_with_what_is_aside(tmp_path: Path) -> None:
     assert throughput["lines"][0]["values"] == [27, 20, None, 27, 20, None]
     assert "Not known here: " in chart.caption
     assert "GPU power" in chart.caption
+
+
+@pytest.mark.parametrize("told", [{}, {"spread_milli_images": 20_000}])
+def test_images_are_said_to_be_spread_only_where_the_ledger_tells(
+    tmp_path: Path, told: dict[str, int]
+) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 40})
+    for record in book.measured(tag):
+        record.update(told)
+    assert (SPREAD in drawn(timeline_chart(study_of(book, tmp_path))).caption) == bool(told)
 
 
 def test_a_long_study_has_no_more_points_than_can_be_drawn(tmp_path: Path) -> None:

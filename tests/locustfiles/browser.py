@@ -22,6 +22,11 @@ HIDDEN = """hidden => {
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
 WIDTHS = (1280, 390)
+UNANSWERED = {
+    "503": "async () => new Response('', { status: 503 })",
+    "ended": "async () => { throw new TypeError('Failed to fetch'); }",
+}
+"""What the form asks in vain, by a word of what it says then."""
 DRAWN = """() => Object.fromEntries([...document.querySelectorAll(".charts figure:not([hidden])")].map(
     figure => [
     figure.querySelector("h3").textContent,
@@ -59,13 +64,19 @@ def look(browser: Browser, url: str, selector: str, count: int, width: int, star
 def started(page: Page) -> dict[str, Any]:
     """Fill the form with a bad option, correct it, and press Start: what stood beside the button."""
     plan = page.locator("#plan")
-    plan.get_by_text("about").wait_for(timeout=PATIENCE_MS)
+    plan.get_by_text("at least").wait_for(timeout=PATIENCE_MS)
     seen: dict[str, Any] = {"plan": plan.inner_text()}
+    for name, reply in UNANSWERED.items():
+        page.evaluate(f"() => {{ window.own ??= fetch; window.fetch = {reply}; }}")
+        page.fill("#option-levels", "1")
+        plan.get_by_text(name).wait_for(timeout=PATIENCE_MS)
+        seen.setdefault("faults", []).append(plan.inner_text())
+    page.evaluate("() => { window.fetch = window.own; }")
     page.fill("#option-levels", "0")
     plan.get_by_text("--levels").wait_for(timeout=PATIENCE_MS)
     seen |= {"refused": plan.inner_text(), "may start": page.locator("#go").is_enabled()}
     page.fill("#option-levels", "")
-    plan.get_by_text("about").wait_for(timeout=PATIENCE_MS)
+    plan.get_by_text("at least").wait_for(timeout=PATIENCE_MS)
     page.click("#go")
     page.locator("#stop").wait_for(timeout=PATIENCE_MS)
     return {**seen, "form in sight": page.locator("#start").is_visible()}

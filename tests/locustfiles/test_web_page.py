@@ -126,6 +126,10 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
     console, page = opened(tmp_path, service, "/load", *SHORT)
     wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4, "--start")
     assert (wide["at once"], wide["plan"]) == (0, "4 runs, at least 10 s.")
+    assert wide["faults"] == [
+        "The server answers with an error (503).",
+        "The server does not answer: it may have ended.",
+    ]
     assert wide["refused"].startswith("--levels 0: give whole numbers of users")
     assert (wide["may start"], wide["form in sight"]) == (False, False)
     assert {text.split()[0] for text in wide["first"]} == CELLS

@@ -18,7 +18,8 @@ kinds.breakdown = (data, look, width, state) => {
   const span = width / columns;
   const left = Math.min(columns === 1 ? 210 : 160, span * 0.34);
   const legend = narrow ? 96 : 56;
-  const row = Math.max(ROW, ...data.panels.flatMap((panel) => panel.bars).map((bar) => labelHeight(bar, left - 10, look)));
+  const every = data.panels.flatMap((panel) => panel.bars);
+  const row = Math.max(ROW, ...every.map((bar) => labelHeight(bar, left - 10, look)));
   const heights = data.panels.map((panel) => 76 + row * panel.bars.length);
   const rows = data.panels.map((_, index) => Math.floor(index / columns));
   const tallest = [];

@@ -41,7 +41,8 @@ function valueText(row, unit) {
 const rangeText = (point, key, unit) =>
   valueText({ value: point[key], low: point[`${key}_low`], high: point[`${key}_high`] }, unit);
 
-const REACH = 1.6; // times the highest value, up to which intervals are drawn: from two repeats one may be ten times it
+// Times the highest value, up to which intervals are drawn: one from two repeats may reach ten times its value.
+const REACH = 1.6;
 
 function mostOf(rows) {
   const value = Math.max(0, ...rows.map((row) => row.value ?? 0));
@@ -52,14 +53,16 @@ function mostOf(rows) {
 // An interval's end, or the axis's with an arrow where it lies beyond.
 function endOf(end, at, { min, max }, size) {
   if (min <= end && end <= max) return [end, at];
-  return { value: [end < min ? min : max, at], symbol: "triangle", symbolSize: size, symbolRotate: end < min ? 90 : -90 };
+  const [edge, symbolRotate] = end < min ? [min, 90] : [max, -90];
+  return { value: [edge, at], symbol: "triangle", symbolSize: size, symbolRotate };
 }
 
 function dotOf(row, at, scale, look) {
   const colour = row.best ? look.colour("series-2") : look.colour("bar");
   const size = row.best ? 13 : 10;
   const interval = { type: "line", silent: true, symbol: "rect", symbolSize: [2, 9], itemStyle: { color: colour },
-    lineStyle: { color: colour, width: row.best ? 3 : 2 }, data: [row.low, row.high].map((end) => endOf(end, at, scale, size)) };
+    lineStyle: { color: colour, width: row.best ? 3 : 2 },
+    data: [row.low, row.high].map((end) => endOf(end, at, scale, size)) };
   const dot = { type: "scatter", symbol: "circle", symbolSize: size, z: 3, data: [{ value: [row.value, at], row,
     itemStyle: { color: row.doubted ? look.paper : colour, borderColor: colour, borderWidth: 2 } }] };
   return [...(ranged(row) ? [interval] : []), ...(row.value === null ? [] : [dot])];

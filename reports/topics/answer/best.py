@@ -45,25 +45,31 @@ def best(study: Study) -> AnswerRow | None:
     if not sound:
         return AnswerRow("Best", f"{NONE_SOUND}.") if every else None
     links = grouped(sound, lambda one: one.runs[0].link)
-    said = [_said(of, f" over {link}" if links.keys() - {link} else "") for link, of in links.items()]
+    several = len({one.runs[0].link for one in every}) > 1
+    said = [_said(of, _over(link) if several else "") for link, of in links.items()]
     detail = [*(_next(of) for of in links.values()), _lowest_latency(study)]
     return AnswerRow("Best", f"{'; '.join(said)}.", " ".join(text for text in detail if text))
+
+
+def _over(link: str) -> str:
+    return f" over {link}" if link else " without an emulated link"
 
 
 def _said(sound: Sequence[Contender], where: str) -> str:
     """onnx-grpc: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms, p95 44.9 ms at batch 1, 8 users."""
     first, *others = sound
     rivals = [one for one in others if one.rivals(first)]
-    near = [one for one in rivals if one.near(first)][:MOST_NAMED]
-    single = not all(one.repeated for one in (first, *rivals))
+    near = [one for one in rivals if one.near(first)]
+    single = not all(one.repeated for one in (first, *(near or rivals)))
+    more = [f"{len(near) - MOST_NAMED} more"] if near[MOST_NAMED:] else []
     figures = f"{first.rate.said(RATE)}, {_latencies(first.runs)} at {first.load}"
     unconfirmed = "unconfirmed: 1 run" if single else "unconfirmed: the repeats overlap"
     if near and single:
-        names = listed([first.name, *(one.name for one in near)])
+        names = listed([first.name, *(one.name for one in near[:MOST_NAMED]), *more])
         return f"{names} within 10 %{where} ({unconfirmed}): {first.name} {figures}"
     if near:
-        ties = listed([f"{one.name} ({one.rate.said(RATE)} at {one.load})" for one in near])
-        return f"{first.name} ties with {ties}{where}: {figures}"
+        ties = [f"{one.name} ({one.rate.said(RATE)} at {one.load})" for one in near[:MOST_NAMED]]
+        return f"{first.name} ties with {listed([*ties, *more])}{where}: {figures}"
     return f"{first.name}{where}{f' ({unconfirmed})' if rivals else ''}: {figures}"
 
 

@@ -15,7 +15,7 @@ from reports.stats.repeats import Runs, grouped
 from reports.study.study import Study
 from reports.summary.summary import Summary, tainting
 from reports.topics.answer.contenders import contenders
-from reports.topics.answer.evidence import in_short, ranged
+from reports.topics.answer.evidence import in_short, ranged, wording
 from reports.topics.runs.runs import RUN, by_name
 
 UNKNOWN = "inconclusive"
@@ -43,11 +43,15 @@ class LimitedRuns:
 
 
 def limited(runs: Runs) -> list[LimitedRuns]:
-    """By limit and advice, the most frequent first."""
+    """By limit and advice, and what is unknown by its reason, the most frequent first."""
     known = [(run, run.limit) for run in runs if run.limit]
-    groups = grouped(known, lambda pair: (pair[1].code, pair[1].advice)).values()
+    groups = grouped(known, lambda pair: _kind(pair[1])).values()
     found = [LimitedRuns(group[0][1], [run for run, _ in group]) for group in groups]
     return sorted(found, key=lambda one: -len(one.runs))
+
+
+def _kind(limit: Limit) -> tuple[str, str, str]:
+    return limit.code, limit.advice, wording(limit.evidence) if limit.code == UNKNOWN else ""
 
 
 def words(code: str) -> str:
@@ -75,11 +79,13 @@ def bottleneck(study: Study) -> AnswerRow | None:
 
 def _unknown(runs: Runs) -> AnswerRow:
     """Each reason with how many runs have it."""
-    known = limited(runs)
-    if not known[1:]:
-        return AnswerRow("Bottleneck", "Unknown in all runs.", f"{sentence(known[0].evidence)}.")
-    told = "; ".join(f"{one.evidence} ({plural(len(one.runs), 'run')})" for one in known)
-    return AnswerRow("Bottleneck", "Unknown in all runs.", f"{sentence(told)}.")
+    reasons = grouped([run.limit.evidence for run in runs if run.limit], wording).values()
+    first, *others = sorted(reasons, key=len, reverse=True)
+    told = [f"{ranged(texts)} ({plural(len(texts), 'run')})" for texts in (first, *others)[:MOST_NAMED]]
+    rest = sum(map(len, others[MOST_NAMED - 1 :]))
+    told += [f"others ({plural(rest, 'run')})"] if rest else []
+    why = "; ".join(told) if others else ranged(first)
+    return AnswerRow("Bottleneck", "Unknown in all runs.", f"{sentence(why)}.")
 
 
 def next_step(study: Study) -> AnswerRow | None:

@@ -44,13 +44,20 @@ def _graded(study: Study, counts: Sequence[int]) -> str:
         return "None: no run is valid"
     fewest, even = min(valid), len(set(valid)) == 1
     each = f"{'' if even else 'as few as '}{plural(fewest, 'run')} per cell"
-    if len(valid) < len(counts):
-        return f"Partial: {len(counts) - len(valid)} of {len(counts)} cells have no valid run, others {each}"
+    if spoilt := len(counts) - len(valid):
+        have = "has" if spoilt == 1 else "have"
+        return f"Partial: {spoilt} of {len(counts)} cells {have} no valid run, others {each}"
     if fewest < COMPARABLE_RUNS:
         return f"Unconfirmed: {each}, so {'there is' if even else 'some have'} no 95 % CI"
     wide = _widest(study)
     grade = "Low" if fewest < ENOUGH_RUNS or wide > WIDE else "Good" if fewest >= MANY else "Moderate"
-    return f"{grade}: {each}{f', 95 % CIs up to ±{digits(100 * wide)} %' if wide else ''}"
+    return f"{grade}: {each}{_wide_said(wide)}"
+
+
+def _wide_said(wide: float) -> str:
+    if wide > 1:
+        return ", 95 % CIs wider than ±100 %"
+    return f", 95 % CIs up to ±{digits(100 * wide)} %" if wide else ""
 
 
 def _widest(study: Study) -> float:

@@ -37,8 +37,9 @@ class Contender:
         return all(run.tainted for run in self.runs)
 
     def near(self, other: "Contender") -> bool:
-        """Whether its rate is within 10 % of a faster one's."""
-        return self.rate.value >= NEAR * other.rate.value
+        """Whether the slower of both has at least 90 % of the faster one's rate."""
+        slower, faster = sorted((self.rate.value, other.rate.value))
+        return slower >= NEAR * faster
 
     def rivals(self, other: "Contender") -> bool:
         """Whether the repeats do not show that it is slower than another."""

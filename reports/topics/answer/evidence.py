@@ -10,14 +10,18 @@ _NUMBER = re.compile(r"(?<![\w.])(?:\d+(?:, \d+)+|<?\d{1,3}(?:,\d{3})+(?:\.\d+)?
 """A list such as `1, 2, 4`, a number with thousands, or one that may be <0.1."""
 
 
+def wording(text: str) -> str:
+    """A text without its numbers: what it has in common with others that say the same."""
+    return _NUMBER.sub("#", text)
+
+
 def ranged(texts: Sequence[str]) -> str:
     """The clauses, parted by semicolons, that all texts have but for their numbers: 83 to 100 % of the time.
 
     The first text where they have no clause in common.
     """
     clauses = [clause for text in texts for clause in text.split("; ")]
-    alike = grouped(clauses, lambda clause: _NUMBER.sub("#", clause))
-    common = [_range(those) for those in alike.values() if len(those) == len(texts)]
+    common = [_range(those) for those in grouped(clauses, wording).values() if len(those) == len(texts)]
     return "; ".join(common) or texts[0]
 
 
@@ -27,7 +31,7 @@ def in_short(texts: Sequence[str]) -> str:
     It says how many of them that is where it is not all.
     """
     placed = [(at, said) for text in texts for at, said in enumerate(text.split("; ")) if "%" in said]
-    alike = grouped(placed, lambda one: _NUMBER.sub("#", one[1])).values()
+    alike = grouped(placed, lambda one: wording(one[1])).values()
     common = [those for those in alike if SOME * len(those) >= len(texts)]
     first = min(common, key=lambda those: min(at for at, _ in those), default=None)
     if not first:
@@ -44,8 +48,8 @@ def _range(clauses: Sequence[str]) -> str:
 
 def _between(numbers: Sequence[str]) -> str:
     if any(", " in text for text in numbers):
-        every = {int(one) for text in numbers for one in text.split(", ")}
-        return ", ".join(map(str, sorted(every)))
+        every = {one for text in numbers for one in text.split(", ")}
+        return ", ".join(sorted(every, key=_size))
     least, most = (of(numbers, key=_size) for of in (min, max))
     return least if least == most else f"{least} to {most}"
 

@@ -41,6 +41,20 @@ def invalidated(folder: Path, each_ms: Mapping[str, Sequence[float]], *spoilt: t
     return load_study(book.write(folder))
 
 
+def over_links(folder: Path, links: Sequence[str], *spoilt: str) -> Study:
+    """HTTP is faster over the first link, gRPC over the second; `spoilt` cells have no valid run."""
+    book = Book()
+    for link, (http_ms, grpc_ms) in zip(links, ((10, 20), (40, 30)), strict=True):
+        axes = {"link": link, "variant": link or "none"}
+        for name, each_ms in (("onnx-http", http_ms), ("onnx-grpc", grpc_ms)):
+            for repeat in (1, 2):
+                tag = book.add(name, 1, 1, {"w0": [each_ms * MS] * ENOUGH}, repeat=repeat, axes=axes)
+                if tag["cell"] in spoilt:
+                    book.caveat(tag, "client-bound", "worker w0 at 98 % CPU")
+    book.footer()
+    return load_study(book.write(folder))
+
+
 def with_limits(study: Study, *limits: Limit | None) -> Study:
     """The study with another limit for each run, in their order."""
     pairs = zip(study.runs, limits, strict=True)

@@ -8,7 +8,7 @@ from reports.study.study import load_study
 from reports.topics.answer.best import HOLLOW, MOST_ROWS, REPEATED, SINGLE, best, dots, tradeoff
 from tests.reports.answers import row
 from tests.reports.builder import Book
-from tests.reports.topics.answer.measured import MS, add_way, invalidated, serial
+from tests.reports.topics.answer.measured import MS, add_way, invalidated, over_links, serial
 
 
 def test_one_run_each_is_unconfirmed(tmp_path: Path) -> None:
@@ -53,10 +53,89 @@ def test_of_many_ties_three_are_named(tmp_path: Path) -> None:
     assert "w4-http" not in said
 
 
+def test_what_is_near_without_repeats_is_named_together_and_unconfirmed(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[10], onnx_grpc=[10.5], trt_http=[30])
+    assert row(study, "Best") == (
+        "onnx-http and onnx-grpc within 10 % (unconfirmed: 1 run): onnx-http 100 images/s, p50 10.0 ms, "
+        "p95 10.0 ms at batch 1, 1 user. Next: onnx-grpc 0.952×, trt-http 0.333× of its images/s."
+    )
+
+
+def test_of_many_that_are_near_without_repeats_three_are_named_beside_the_first(tmp_path: Path) -> None:
+    said = row(serial(tmp_path, **{f"w{at}_http": [10 + at / 10] for at in range(6)}), "Best")
+    assert said.startswith("w0-http, w1-http, w2-http, w3-http and 2 more within 10 % (unconfirmed: 1 run): ")
+
+
+def test_a_rival_with_one_run_leaves_the_first_unconfirmed_however_many_repeats_that_has(
+    tmp_path: Path,
+) -> None:
+    near = serial(tmp_path / "near", onnx_http=[10, 10.5, 11], onnx_grpc=[10.2])
+    assert row(near, "Best") == (
+        "onnx-grpc and onnx-http within 10 % (unconfirmed: 1 run): onnx-grpc 98.0 images/s, p50 10.2 ms, "
+        "p95 10.2 ms at batch 1, 1 user. Next: onnx-http 0.972× of its images/s."
+    )
+    far = serial(tmp_path / "far", onnx_http=[10, 10.5, 11], onnx_grpc=[20])
+    assert row(far, "Best") == (
+        "onnx-http (unconfirmed: 1 run): 95.3 images/s (95 % CI 84.7–107), p50 10.5 ms, p95 10.5 ms "
+        "at batch 1, 1 user. Next: onnx-grpc 0.525× of its images/s."
+    )
+
+
+def test_a_far_rival_with_one_run_does_not_take_the_repeats_of_a_tie(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[10, 11], onnx_grpc=[10.5, 10.4], trt_http=[30])
+    answer = best(study)
+    assert answer is not None
+    assert answer.said.startswith("onnx-grpc ties with onnx-http (95.3 images/s ")
+    assert answer.detail == "Next: trt-http 0.348× of its images/s."
+
+
+def test_repeats_that_overlap_settle_no_winner_where_the_rates_are_apart(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[1000 / 30, 1000 / 20], onnx_grpc=[1000 / 21, 1000 / 22])
+    assert row(study, "Best") == (
+        "onnx-http (unconfirmed: the repeats overlap): 24.5 images/s (95 % CI 1.86–322), p50 41.7 ms, "
+        "p95 41.7 ms at batch 1, 1 user. Next: onnx-grpc 0.877× (0.0764–10.1) of its images/s."
+    )
+    chart = dots(study)
+    assert chart is not None
+    assert [(found["name"], found["best"]) for found in chart.data["rows"]] == [
+        ("onnx-http", True),
+        ("onnx-grpc", False),
+    ]
+
+
+def test_each_of_two_links_has_a_best_of_its_own(tmp_path: Path) -> None:
+    answer = best(over_links(tmp_path, ("lan", "wan-a100")))
+    assert answer is not None
+    assert answer.said == (
+        "onnx-http lan over lan: 100 images/s (95 % CI 99.8–100), p50 10.0 ms, p95 10.0 ms "
+        "at batch 1, 1 user; onnx-grpc wan-a100 over wan-a100: 33.3 images/s (95 % CI 33.3–33.4), "
+        "p50 30.0 ms, p95 30.0 ms at batch 1, 1 user."
+    )
+    assert answer.detail == (
+        "Next: onnx-grpc lan 0.500× (0.499–0.501) of its images/s. "
+        "Next: onnx-http wan-a100 0.750× (0.749–0.751) of its images/s."
+    )
+
+
+def test_a_link_is_named_where_the_other_is_the_path_as_it_is_or_has_no_valid_run(tmp_path: Path) -> None:
+    plain = row(over_links(tmp_path / "plain", ("", "wan-a100")), "Best")
+    assert plain.startswith("onnx-http none without an emulated link: 100 images/s ")
+    assert "; onnx-grpc wan-a100 over wan-a100: 33.3 images/s " in plain
+    cells = [f"onnx-{protocol}/b1/c1/wan-a100" for protocol in ("http", "grpc")]
+    spoilt = row(over_links(tmp_path / "spoilt", ("lan", "wan-a100"), *cells), "Best")
+    assert spoilt == (
+        "onnx-http lan over lan: 100 images/s (95 % CI 99.8–100), p50 10.0 ms, p95 10.0 ms "
+        "at batch 1, 1 user. Next: onnx-grpc lan 0.500× (0.499–0.501) of its images/s."
+    )
+
+
 def test_a_percentile_of_too_few_requests_has_a_mark(tmp_path: Path) -> None:
     book = Book()
     add_way(book, "onnx-http", [20], count=199)
-    assert "p50 20.0 ms, p95 20.0* ms" in row(load_study(book.write(tmp_path)), "Best")
+    assert "p50 20.0 ms, p95 20.0* ms" in row(load_study(book.write(tmp_path / "199")), "Best")
+    book = Book()
+    add_way(book, "onnx-http", [20], count=19)
+    assert "p50 20.0* ms, p95 20.0* ms" in row(load_study(book.write(tmp_path / "19")), "Best")
 
 
 def test_an_invalidated_endpoint_is_never_best(tmp_path: Path) -> None:
@@ -109,6 +188,16 @@ def test_the_best_cell_is_of_any_batch_and_users_and_single_images_have_a_best_o
     )
 
 
+def test_the_lowest_latency_of_single_images_is_of_all_within_10_percent(tmp_path: Path) -> None:
+    book = Book()
+    for name, latency_ms in (("onnx-http", 12), ("onnx-grpc", 11), ("trt-http", 13)):
+        add_way(book, name, [latency_ms])
+    add_way(book, "onnx-grpc", [40], batch=8)
+    assert row(load_study(book.write(tmp_path)), "Best").endswith(
+        "Lowest p50 of single images: onnx-grpc and onnx-http, 11.0 ms."
+    )
+
+
 def test_the_dots_are_the_fastest_cells_with_their_intervals(tmp_path: Path) -> None:
     chart = dots(serial(tmp_path, onnx_http=[10, 11], onnx_grpc=[10.5, 10.4], trt_http=[30, 30.1]))
     assert chart is not None
@@ -133,7 +222,7 @@ def test_only_the_fastest_of_many_are_drawn(tmp_path: Path) -> None:
     chart = dots(serial(tmp_path, **{f"w{at:02}_http": [10 + at] for at in range(MOST_ROWS + 2)}))
     assert chart is not None
     assert [len(chart.data["rows"]), chart.data["rows"][-1]["name"]] == [16, "w15-http"]
-    assert chart.notes == ("2 slower ones are in the tables alone.",)
+    assert chart.notes == ("2 others are in the tables only.",)
 
 
 def test_throughput_against_p95_is_by_users_with_the_knee_where_there_are_three_levels(
@@ -146,7 +235,7 @@ def test_throughput_against_p95_is_by_users_with_the_knee_where_there_are_three_
     assert chart is not None
     (line,) = chart.data["series"]
     points = [[point[key] for key in ("label", "rate", "p95", "knee")] for point in line["points"]]
-    assert line["name"] == "onnx-http"
+    assert line["name"] == "onnx-http, batch 1"
     assert points == [
         ["1 user", 100.0, pytest.approx(10, rel=1e-3), False],
         ["4 users", 200.0, pytest.approx(20, rel=1e-3), True],

@@ -28,7 +28,7 @@ def test_one_limit_has_its_evidence_as_ranges_over_its_runs(tmp_path: Path) -> N
     answer = bottleneck(study)
     assert answer is not None
     assert answer.said == "Server compute in 4 of 4 runs."
-    assert answer.detail == "Its one instance was executing 83 to 100 % of the time."
+    assert answer.detail == "The model's one instance was executing 83 to 100 % of the time."
 
 
 def test_several_limits_are_counted_the_most_frequent_first_and_what_is_unknown_last(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_several_limits_are_counted_the_most_frequent_first_and_what_is_unknown_
     answer = bottleneck(study)
     assert answer is not None
     assert answer.said == "Server compute in 2, link in 1, unknown in 3 of 6 runs."
-    assert answer.detail == "Its one instance was executing 83 to 90 % of the time."
+    assert answer.detail == "The model's one instance was executing 83 to 90 % of the time."
 
 
 def test_of_many_limits_three_are_named(tmp_path: Path) -> None:
@@ -53,7 +53,44 @@ def test_where_no_limit_is_known_it_says_why(tmp_path: Path) -> None:
     study = with_limits(serial(tmp_path, onnx_http=[10, 11]), UNKNOWN, UNKNOWN)
     answer = bottleneck(study)
     assert answer is not None
-    assert answer.said == "Unknown in all runs: the server's parts could not be read."
+    assert (answer.said, answer.detail) == (
+        "Unknown in all runs.",
+        "The server's parts could not be read.",
+    )
+
+
+def unknown(evidence: str, advice: str = "fix the cause.") -> Limit:
+    return Limit("inconclusive", evidence, advice)
+
+
+def test_each_reason_why_no_limit_is_known_has_its_runs_even_where_one_advice_is_for_all(
+    tmp_path: Path,
+) -> None:
+    ended = unknown("the run ended as failed")
+    few = [unknown(f"only {count} requests succeeded") for count in (3, 7)]
+    study = with_limits(serial(tmp_path, onnx_http=[10, 11, 12, 13]), ended, *few, UNKNOWN)
+    answer = bottleneck(study)
+    assert answer is not None
+    assert (answer.said, answer.detail) == (
+        "Unknown in all runs.",
+        "Only 3 to 7 requests succeeded (2 runs); the run ended as failed (1 run); "
+        "the server's parts could not be read (1 run).",
+    )
+
+
+def test_of_many_reasons_three_are_named(tmp_path: Path) -> None:
+    reasons = [unknown(f"reason {name}") for name in ("a", "b", "b", "c", "d", "e")]
+    answer = bottleneck(with_limits(serial(tmp_path, onnx_http=range(10, 16)), *reasons))
+    assert answer is not None
+    assert answer.detail == "Reason b (2 runs); reason a (1 run); reason c (1 run); others (2 runs)."
+
+
+def test_evidence_of_some_of_the_runs_says_of_how_many(tmp_path: Path) -> None:
+    silent = Limit("server-compute", "compute took 80 of 96 ms a request", ADVICE)
+    study = with_limits(serial(tmp_path, onnx_http=[10, 11, 12]), compute(83), silent, compute(90))
+    answer = bottleneck(study)
+    assert answer is not None
+    assert answer.detail == "The model's one instance was executing 83 to 90 % of the time (in 2 of 3)."
 
 
 def test_without_any_verdict_there_is_no_row(tmp_path: Path) -> None:
@@ -70,23 +107,21 @@ def test_floors_are_not_counted(tmp_path: Path) -> None:
 
 def test_the_next_step_is_for_the_fastest_endpoint(tmp_path: Path) -> None:
     study = with_limits(serial(tmp_path, onnx_http=[20], onnx_grpc=[10]), compute(83), LINK)
-    assert row(study, "Next step") == "A faster link. This is for onnx-grpc, limited by link."
+    assert row(study, "Next step") == "A faster link. onnx-grpc: limited by link."
 
 
-def test_an_unknown_limit_is_nobodys(tmp_path: Path) -> None:
+def test_an_unknown_limit_has_its_reason(tmp_path: Path) -> None:
     study = with_limits(serial(tmp_path, onnx_http=[20], onnx_grpc=[10]), compute(83), UNKNOWN)
-    assert row(study, "Next step") == "Let them be read."
+    assert row(study, "Next step") == "Let them be read. onnx-grpc: the server's parts could not be read."
 
 
 def test_where_most_runs_are_invalidated_that_is_fixed_first(tmp_path: Path) -> None:
     ways = {"onnx-http": [10, 11], "onnx-grpc": [20, 21]}
     half = invalidated(tmp_path / "half", ways, ("onnx-http", 1), ("onnx-grpc", 1))
-    assert row(half, "Next step") == (
-        f"{KINDS['client-bound'].advice} client-bound invalidates most runs here."
-    )
+    assert row(half, "Next step") == (f"{KINDS['client-bound'].advice} client-bound invalidates 2 of 4 runs.")
     few = with_limits(invalidated(tmp_path / "few", ways, ("onnx-http", 1)), *[compute(83)] * 4)
     assert row(few, "Next step") == (
-        "More instances, or a faster model. This is for onnx-http, limited by server compute."
+        "More instances, or a faster model. onnx-http: limited by server compute."
     )
 
 
@@ -97,11 +132,17 @@ def test_the_table_has_a_row_for_each_limit_and_names_its_first_cells(tmp_path: 
         [
             *("server-compute", "5"),
             "w1-http/b1/c1, w2-http/b1/c1, w3-http/b1/c1, w4-http/b1/c1 and 1 more",
-            "compute took 80 of 96 ms a request; the model's one instance was executing 80 to 84 % of the time",
+            "compute took 80 of 96 ms a request; "
+            "the model's one instance was executing 80 to 84 % of the time",
             ADVICE,
         ],
         ["link", "1", "w0-http/b1/c1", "97 % of the link's rate was sent", "a faster link."],
     ]
+
+
+def test_the_table_has_no_floors(tmp_path: Path) -> None:
+    study = with_limits(serial(tmp_path, onnx_http=[10], onnx_http_floor=[1]), compute(83), LINK)
+    assert [shown[:2] for shown in texts(bottlenecks(study))] == [["server-compute", "1"]]
 
 
 def test_runs_with_one_limit_and_other_advice_are_rows_of_their_own(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """One sentence for the evidence of many runs: what they have in common, and the range of each number."""
 
-from reports.topics.answer.evidence import in_short, ranged
+from reports.topics.answer.evidence import in_short, ranged, wording
 
 
 def test_the_same_words_with_other_numbers_become_ranges() -> None:
@@ -38,6 +38,36 @@ def test_digits_within_a_name_are_no_number() -> None:
     assert ranged(["w1 used 90 %", "w2 used 90 %"]) == "w1 used 90 %"
 
 
+def test_lists_of_numbers_are_united() -> None:
+    said = ["first requests of batch 1, 4 were slow", "first requests of batch 2, 4, 16 were slow"]
+    assert ranged(said) == "first requests of batch 1, 2, 4, 16 were slow"
+    assert ranged([*said, "first requests of batch 8 were slow"]) == (
+        "first requests of batch 1, 2, 4, 8, 16 were slow"
+    )
+
+
+def test_a_list_beside_a_number_of_another_form_is_united_too() -> None:
+    assert ranged(["sizes 4, 2 failed", "sizes 1,024 failed", "sizes 0.5 failed"]) == (
+        "sizes 0.5, 2, 4, 1,024 failed"
+    )
+
+
+def test_less_than_a_tenth_is_a_number() -> None:
+    assert ranged(["waited <0.1 ms in the queue", "waited 3.2 ms in the queue"]) == (
+        "waited <0.1 to 3.2 ms in the queue"
+    )
+
+
+def test_a_comma_that_parts_no_thousands_is_no_part_of_a_number() -> None:
+    assert ranged(["it took 5, of which 3 waited", "it took 9, of which 3 waited"]) == (
+        "it took 5 to 9, of which 3 waited"
+    )
+
+
+def test_the_wording_of_a_text_is_what_it_says_without_its_numbers() -> None:
+    assert wording("w1 sent 1,204 of 96.4 MB in <0.1 s, batch 1, 2, 4") == "w1 sent # of # MB in # s, batch #"
+
+
 BUSY = "took {} of 96 ms a request; one instance was executing {} % of the time; its queue was {} % full"
 
 
@@ -45,7 +75,7 @@ def test_in_short_it_is_the_first_clause_with_a_percentage_over_the_runs_that_ha
     said = [BUSY.format(80, busy, 10) for busy in (83, 100, 91)]
     assert in_short(said) == "one instance was executing 83 to 100 % of the time"
     assert in_short([*said, "the link sent 3 % of its rate"]) == (
-        "one instance was executing 83 to 100 % of the time"
+        "one instance was executing 83 to 100 % of the time (in 3 of 4)"
     )
 
 

@@ -1,6 +1,6 @@
 """What the repeats of a cell say together, with their lowest and highest, and which can be rested on."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Self, TypeVar
@@ -22,6 +22,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     for item in items:
         found.setdefault(key(item), []).append(item)
     return found
+
+
+def ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Names with their counts, the most frequent first, and those as frequent by name."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def by_cell(runs: Iterable[Summary]) -> dict[str, list[Summary]]:

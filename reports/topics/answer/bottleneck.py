@@ -11,7 +11,7 @@ from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, study_table, text
 from reports.page.table import Table
-from reports.stats.repeats import Runs, grouped
+from reports.stats.repeats import Runs, grouped, ranked
 from reports.study.study import Study
 from reports.summary.summary import Summary, tainting
 from reports.topics.answer.contenders import contenders
@@ -67,11 +67,11 @@ def bottleneck(study: Study) -> AnswerRow | None:
     if not counts:
         return _unknown(runs) if unknown else None
     total = counts.total() + unknown
-    told = [f"{words(code)} in {count}" for code, count in counts.most_common(MOST_NAMED)]
-    rest = sum(count for _, count in counts.most_common()[MOST_NAMED:])
+    told = [f"{words(code)} in {count}" for code, count in ranked(counts)[:MOST_NAMED]]
+    rest = sum(count for _, count in ranked(counts)[MOST_NAMED:])
     told += [f"others in {rest}"] if rest else []
     told += [f"unknown in {unknown}"] if unknown else []
-    (most, _), *_ = counts.most_common()
+    (most, _), *_ = ranked(counts)
     evidence = in_short([run.limit.evidence for run in runs if run.limit and run.limit.code == most])
     said = f"{', '.join(told)} of {plural(total, 'run')}."
     return AnswerRow("Bottleneck", sentence(said), f"{sentence(evidence)}.")
@@ -93,7 +93,7 @@ def next_step(study: Study) -> AnswerRow | None:
     runs = [run for run in study.started if not run.is_floor]
     spoilt = Counter(code for run in runs for code in tainting(run))
     if spoilt and 2 * sum(run.tainted for run in runs) >= len(runs):
-        (code, count), *_ = spoilt.most_common()
+        (code, count), *_ = ranked(spoilt)
         why = f"{code} invalidates {count} of {plural(len(runs), 'run')}."
         return AnswerRow("Next step", sentence(KINDS[code].advice), why)
     sound = [one for one in contenders(study) if not one.tainted]

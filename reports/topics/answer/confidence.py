@@ -8,7 +8,7 @@ from reports.format import digits, duration, plural
 from reports.page.answer import AnswerRow, repeated
 from reports.page.question import Question, Theme
 from reports.page.study_table import FEW
-from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, by_cell
+from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, by_cell, ranked
 from reports.study.study import Study
 from reports.summary.summary import tainting
 from reports.topics.answer.contenders import contenders
@@ -69,7 +69,7 @@ def _widest(study: Study) -> float:
 def _invalidated(runs: Runs) -> str:
     counts = Counter(code for run in runs for code in tainting(run))
     spoilt = sum(run.tainted for run in runs)
-    told = ", ".join(f"{code} {count}" for code, count in counts.most_common())
+    told = ", ".join(f"{code} {count}" for code, count in ranked(counts))
     return f"{spoilt} of {plural(len(runs), 'run')} invalidated ({told})" if spoilt else ""
 
 

@@ -46,7 +46,7 @@ def test_of_many_limits_three_are_named(tmp_path: Path) -> None:
     study = with_limits(study, *(Limit(code, "seen", "do this.") for code in codes))
     answer = bottleneck(study)
     assert answer is not None
-    assert answer.said == "Link in 2, client cpu in 2, connections in 2, others in 1 of 7 runs."
+    assert answer.said == "Client cpu in 2, connections in 2, link in 2, others in 1 of 7 runs."
 
 
 def test_where_no_limit_is_known_it_says_why(tmp_path: Path) -> None:

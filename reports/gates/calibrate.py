@@ -151,7 +151,7 @@ def detectable(spread: float, pairs: int, cells: int, power: float, least_effect
 def pairs_for(change: float, spread: float, cells: int) -> int | None:
     """The fewest pairs that show a change where they are to be SURE; None where it takes too many.
 
-    The least effect is half of the change: nearer to it, it would be in the way.
+    The least effect is half of the change: nearer to it, it would decide the outcome.
     """
     return _fewest_pairs(lambda pairs: detectable(spread, pairs, cells, SURE, change / 2) <= change)
 

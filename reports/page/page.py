@@ -7,9 +7,6 @@ from typing import Any, Self
 from reports.page.answer import AnswerRow
 from reports.page.table import Table
 
-LONG = 8
-"""Rows; a table with more is opened on demand."""
-
 
 @dataclass(frozen=True)
 class Chart:
@@ -61,7 +58,7 @@ class Section:
     @property
     def long_folded(self) -> Self:
         """The same with its long tables folded."""
-        folded = (replace(it, folded=it.folded or len(it.rows) > LONG) for it in self.tables)
+        folded = (replace(it, folded=it.folded or it.is_long) for it in self.tables)
         return replace(self, tables=tuple(folded))
 
 

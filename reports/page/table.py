@@ -35,6 +35,8 @@ class TableCell:
 
 
 Rows = tuple[tuple[TableCell, ...], ...]
+LONG = 8
+"""Rows; a table with more is long."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Table:
     notes: tuple[str, ...] = ()
     numeric: frozenset[int] = frozenset()
     folded: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is opened on demand, and can be searched."""
+        return len(self.rows) > LONG
 
     @property
     def named_notes(self) -> list[str]:

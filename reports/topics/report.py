@@ -15,7 +15,7 @@ from reports.format import duration, moment, plural
 from reports.gates.verdict import Verdict
 from reports.page.answer import AnswerRow
 from reports.page.disclosures import disclosures, guessed, silent_said
-from reports.page.page import LONG, Chart, Page, Section
+from reports.page.page import Chart, Page, Section
 from reports.page.question import Question
 from reports.stats.repeats import grouped, repeats
 from reports.study.study import Study, notices
@@ -113,9 +113,7 @@ def sections(study: Study) -> Iterator[Section]:
 def gates_section(verdicts: Sequence[Verdict]) -> Section:
     """Where some verdicts stand; what did not pass is never folded, however long."""
     others, passed = gate_tables(verdicts)
-    return Section("Gates").of(
-        (others, replace(passed, folded=len(passed.rows) > LONG), gates_chart(verdicts))
-    )
+    return Section("Gates").of((others, replace(passed, folded=passed.is_long), gates_chart(verdicts)))
 
 
 def facts(study: Study) -> str:

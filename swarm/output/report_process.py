@@ -28,7 +28,7 @@ def show(folder: Path, tables: bool = False) -> tuple[str, int | None]:
 def gate(
     folder: Path, thresholds: Path, baseline: str, quietly_to: Path | None = None, tables: bool = False
 ) -> tuple[str, int | None]:
-    """The same of a report with verdicts; or only the verdicts, as files elsewhere that nobody is told of."""
+    """The same of a report with verdicts; or only the verdicts, quietly, as files elsewhere."""
     words = ["gate", str(folder.resolve()), "--thresholds", str(thresholds.resolve())]
     words += ["--baseline", baseline] if baseline else []
     patience = patience_s(folder) + (patience_s(Path(baseline)) if baseline else 0)

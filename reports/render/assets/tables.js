@@ -69,11 +69,9 @@ function makeSavable(table) {
   table.closest(".scroll").after(link);
 }
 
-const LONG = 8;
-
 // A long table shows the rows that hold every word that is looked for.
 function makeSearchable(table) {
-  if (bodyRows(table).length <= LONG) return;
+  if (table.dataset.long === undefined) return;
   const field = element("input", "find");
   field.type = "search";
   field.placeholder = "Search rows";

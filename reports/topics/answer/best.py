@@ -12,7 +12,6 @@ from reports.stats.figures import images_per_s, latency_ms
 from reports.stats.repeats import (
     COMPARABLE_RUNS,
     Runs,
-    Spread,
     by_batch,
     by_way,
     grouped,
@@ -23,7 +22,7 @@ from reports.stats.repeats import (
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
 from reports.topics.answer.contenders import NEAR, Contender, contenders
-from reports.topics.load.saturation import Knee, curves
+from reports.topics.load.saturation import Knee, curves, spread_data
 
 MOST_NAMED, MOST_ROWS, MOST_LINES = 3, 16, 8
 LEAST_POINTS = 3
@@ -194,15 +193,13 @@ def _points(cells: Any) -> Iterator[dict[str, Any]]:
         rate, p95 = spread_of(behind, images_per_s), spread_of(behind, p95_ms)
         if rate and p95:
             doubted = all(run.tainted for run in behind)
-            yield {"label": label, **_of("rate", rate), **_of("p95", p95), "knee": knee, "doubted": doubted}
-
-
-def _of(name: str, spread: Spread) -> dict[str, float | None]:
-    return {
-        name: rounded(spread.median),
-        f"{name}_low": rounded(spread.low),
-        f"{name}_high": rounded(spread.high),
-    }
+            yield {
+                "label": label,
+                **spread_data("rate", rate),
+                **spread_data("p95", p95),
+                "knee": knee,
+                "doubted": doubted,
+            }
 
 
 BEST = Question("best", "", (dots, tradeoff), best, Theme.SPEED)

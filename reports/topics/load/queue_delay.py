@@ -170,7 +170,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
     text("delay ms", delay_ms),
     cell("images/s", lambda runs, notes: measured(runs, images_per_s, notes)),
     percentile("p95"),
-    figure("executed batch", lambda run: run.server.executed_batch),
+    figure("mean executed batch", lambda run: run.server.executed_batch),
     figure("executions / requests", lambda run: ratio(run.batch, run.server.executed_batch)),
 )
 

@@ -222,11 +222,12 @@ def _series(curve: Curve) -> dict[str, Any]:
 
 
 def _point(point: Point) -> dict[str, Any]:
-    spreads = _spread("rate", point.rate) | _spread("p95", point.p95_ms)
+    spreads = spread_data("rate", point.rate) | spread_data("p95", point.p95_ms)
     return {"users": point.users, "doubted": point.tainted, **spreads}
 
 
-def _spread(key: str, spread: Spread | None) -> dict[str, float | None]:
+def spread_data(key: str, spread: Spread | None) -> dict[str, float | None]:
+    """Its median, lowest and highest as a drawing has them."""
     names = (key, f"{key}_low", f"{key}_high")
     values = (spread.median, spread.low, spread.high) if spread else (None, None, None)
     return {name: rounded(value) for name, value in zip(names, values, strict=True)}

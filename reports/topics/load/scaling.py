@@ -106,11 +106,6 @@ def _else(run: Summary, unit: str) -> tuple[object, ...]:
     return (*load, *how, *(units_of(run, other) for other in UNITS if other != unit))
 
 
-def _endpoint(curve: Curve, notes: StudyNotes) -> TableCell:
-    notes.marks(taints(curve.highest.runs))  # the first of a row's notes
-    return TableCell(curve.name)
-
-
 def _saturation(knee: Knee | NoKnee, notes: StudyNotes) -> tuple[TableCell, ...]:
     if isinstance(knee, NoKnee):
         return (TableCell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])),)
@@ -142,7 +137,7 @@ def _peak(peak: Peak | None, reason: str, notes: StudyNotes) -> tuple[TableCell,
 
 
 COLUMNS: Sequence[Columns[Curve]] = (
-    cell("endpoint", _endpoint, numeric=False),
+    text("endpoint", lambda curve: curve.name, numeric=False),
     text("batch", lambda curve: str(curve.batch)),
     Columns(
         ("saturated at users", "p95 ms there", "p95 ms at the next"),

@@ -213,16 +213,12 @@ def _table(
 ) -> Table:
     theirs = read_published(THEIRS) if study.of_published_study else ()
 
-    def head(pair: EncodingPair, notes: StudyNotes) -> TableCell:
-        _ours(pair, kind, notes)  # what these cells note is the first of a row's notes
-        return _head(pair, notes)
-
     published: Columns[EncodingPair] = Columns(
         ("published JSON", "published binary", "published ratio"),
         lambda pair, notes: _theirs(pair, kind, theirs, notes),
     )
     columns: Sequence[Columns[EncodingPair]] = (
-        cell("endpoint", head, numeric=False),
+        cell("endpoint", _head, numeric=False),
         BATCH,
         Columns(
             (f"JSON {kind.unit}", f"binary {kind.unit}", "JSON/binary"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from reports.cells_csv.rows import read_published
 from reports.format import MISSING
 from reports.page.question import Question
-from reports.page.study_table import Columns, StudyNotes, cell, figure, study_table, text
+from reports.page.study_table import ENDPOINT, Columns, cell, figure, study_table, text
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import P50, RATE, Figure, sourced
 from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
@@ -54,20 +54,14 @@ def _theirs(runs: Runs, value: Figure, notes: Footnotes) -> TableCell:
     return sourced(value(it), it, notes) if it and it.payload == runs[0].payload else TableCell(MISSING)
 
 
-def _growing(runs: Runs, notes: StudyNotes) -> TableCell:
-    for value in (RATE, P50):
-        _theirs(runs, value, notes)  # their source is the first of a row's notes
-    return notes.way(runs[0])
-
-
 COLUMNS: Sequence[Columns[Runs]] = (
-    cell("endpoint", _growing, numeric=False),
+    ENDPOINT,
     text("users", lambda runs: f"{runs[0].level:g}"),
     figure("images/s", images_per_s),
     cell("published", lambda runs, notes: _theirs(runs, RATE, notes)),
     figure("p50 ms", latency_ms),
     cell("published", lambda runs, notes: _theirs(runs, P50, notes)),
-    figure("queue ms", in_ms("server.queue_ns")),
+    figure("queue wait ms", in_ms("server.queue_ns")),
     figure("compute ms", compute_ms),
     figure("no execution of their own %", shared_pct),
 )

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from reports.format import known, ms
 from reports.page.question import Question
-from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
-from reports.page.table import Table, TableCell, table_of
+from reports.page.study_table import Columns, study_table, text
+from reports.page.table import Table, table_of
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
 
@@ -26,17 +26,12 @@ def run_name(run: Repeated) -> str:
     return run.cell if run.repeat == 1 else f"{run.cell} r{run.repeat}"
 
 
-def run_head(run: Summary, notes: StudyNotes) -> TableCell:
-    """The run's name, marked with what stands in for something else."""
-    return TableCell(run_name(run))
-
-
 def by_name(study: Study) -> list[Summary]:
     """The runs that were begun, cell by cell: by endpoint, batch, load and repeat."""
     return study.ordered(study.started, lambda run: (run.batch, run.load, run.level, run.repeat))
 
 
-RUN: Columns[Summary] = cell("run", run_head, numeric=False)
+RUN: Columns[Summary] = text("run", run_name, numeric=False)
 COLUMNS: Sequence[Columns[Summary]] = (
     RUN,
     text("successes", lambda run: f"{run.succeeded:,}"),

@@ -12,7 +12,7 @@ from reports.page.study_table import StudyNotes
 from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.runs.runs import run_head, run_name
+from reports.topics.runs.runs import run_name
 
 HEADS = (
     *("run", "worker", "users", "requests", "failures", "images/s", "p50 ms", "p95 ms", "p99 ms"),
@@ -39,7 +39,7 @@ def per_worker(study: Study) -> Table:
     return table_of(
         "Workers",
         HEADS,
-        ((run_head(run, notes), *_numbers(run, place, notes)) for run, place in workers),
+        ((run_name(run), *_numbers(run, place, notes)) for run, place in workers),
         caption="What each worker did in the measure phase, by its own clock; CPU in percent of one core. "
         "Look for a worker that is slower than the others or did less, then at its CPU and lag. Marked where "
         f"requests or p50 are more than {100 * UNLIKE:g} % off the others' median, where that is "
@@ -139,7 +139,7 @@ def connections_and_path(study: Study) -> Table:
     return table_of(
         "Connections and path",
         PATH_HEADS,
-        ((run_head(run, notes), *_path_numbers(run, run.path)) for run in study.started if run.path),
+        ((run_name(run), *_path_numbers(run, run.path)) for run in study.started if run.path),
         caption="From the kernel's TCP_INFO, all workers together. Of the connections' time, busy is when "
         "bytes were under way; of that, held up by the receiver's window, by the send buffer, and by "
         "neither: the congestion window and the wire. Wire bytes are both ways, headers included; the link's "

@@ -15,14 +15,14 @@ from reports.stats.conditions import Condition, condition
 from reports.stats.repeats import Runs, by_cell, resting_on
 from reports.study.study import Study
 from reports.summary.summary import PARTS, Part, Summary, parts_of
-from reports.topics.runs.runs import RUN, by_name, run_head
+from reports.topics.runs.runs import RUN, by_name, run_name
 
 HEADS = {
     "send_delay": ("delay", "send delay"),
     "encode": ("enc", "encode"),
     "send": ("send", "send"),
     "network": ("net", "network"),
-    "server_queue": ("queue", "the server's queue"),
+    "server_queue": ("queue", "queue wait at the server"),
     "server_compute": ("comp", "its compute"),
     "server_other": ("other", "its other parts"),
     "receive": ("recv", "receive"),
@@ -30,6 +30,7 @@ HEADS = {
     "unexplained": ("unexpl", "unexplained"),
 }
 """The head of each part's column, short since there are many, and what the caption calls it."""
+LABELS = {"server_queue": "queue wait"}
 COARSE_MS = 1_000
 """From such a mean on, its parts are whole milliseconds; below, 0.1 ms is the finest."""
 PERCENTS = ("p50", "p95", "p99")
@@ -97,7 +98,7 @@ def breakdown_chart(study: Study) -> Chart | None:
     ]
     if not shown:
         return None
-    parts = [{"name": name, "label": name.replace("_", " ")} for name in shown]
+    parts = [{"name": name, "label": LABELS.get(name, name.replace("_", " "))} for name in shown]
     bars = [bar for panel in panels for bar in panel["bars"]]
     notes = [
         *([DOUBTED] if any(bar["doubted"] for bar in bars) else []),
@@ -145,7 +146,7 @@ Percentile = tuple[Summary, Trace, str]
 def traced_requests(study: Study) -> Table:
     """Three rows for each run that was traced, one for each percentile."""
     columns: Sequence[Columns[Percentile]] = (
-        cell("run", lambda row, notes: _first(row, run_head(row[0], notes)), numeric=False),
+        cell("run", lambda row, _: _first(row, TableCell(run_name(row[0]))), numeric=False),
         cell("joined", lambda row, _: _first(row, TableCell(f"{row[1].joined:,}"))),
         cell("of", lambda row, _: _first(row, TableCell(f"{row[1].requests:,}"))),
         text("", lambda row: row[2], numeric=False),

@@ -10,7 +10,7 @@ from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import of_three_backends
 from reports.stats.repeats import Runs
 from reports.study.study import Study
-from reports.topics.runs.runs import run_head
+from reports.topics.runs.runs import run_name
 
 MB = 1e6
 TITLE = "Memory of the servers"
@@ -50,7 +50,7 @@ def memory_by_run(study: Study) -> Table:
     return table_of(
         f"{TITLE}, run by run",
         RUN_HEADS,
-        ((run_head(run, notes), *_of_run(run.memory)) for run in study.started if run.memory),
+        ((run_name(run), *_of_run(run.memory)) for run in study.started if run.memory),
         caption="MB, in the order the runs were made. Allocated, of files and shared are what it was after "
         "the run: pages of no file, pages of files such as libraries and weights, and memory that processes "
         "share.",

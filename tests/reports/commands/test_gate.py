@@ -10,7 +10,7 @@ import pytest
 
 from reports.__main__ import main
 from reports.gates.verdict import kept_in
-from reports.page.page import LONG
+from reports.page.table import LONG
 from reports.study.study import load_study
 from reports.topics.report import build_page
 from tests.reports.builder import Book

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.page.page import LONG, Section
-from reports.page.table import Footnotes, Rows, Table, TableCell, letters, table_of, with_best
+from reports.page.page import Section
+from reports.page.table import LONG, Footnotes, Rows, Table, TableCell, letters, table_of, with_best
 
 
 @pytest.mark.parametrize(

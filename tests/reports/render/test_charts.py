@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from statistics import geometric_mean, median
 from typing import Any
 
 import pytest
@@ -224,6 +225,58 @@ def test_the_histogram_counts_every_request_of_its_cells(context: BrowserContext
             shares = [share for _, share in values[1:-1]]
             assert sum(shares) == pytest.approx(100)
             assert shares == pytest.approx([100 * count / requests for count in line["counts"]])
+
+
+def drawn_points(figure: Locator) -> list[tuple[float, float]]:
+    """Of all series of a drawing, the points that have a name."""
+    points = [
+        point for one in option_of(figure)["series"] for point in one["data"] if isinstance(point, dict)
+    ]
+    return [tuple(point["value"][:2]) for point in points]
+
+
+def middle(rows: Sequence[dict[str, str]], column: str) -> float:
+    return median(float(row[column]) for row in rows)
+
+
+def test_the_first_screen_draws_what_cells_csv_has(context: BrowserContext, folder: Path) -> None:
+    page, cells = opened(context, folder / "crowded" / "report.html"), cells_of(folder / "crowded")
+    by_cell = defaultdict[tuple[str, str], list[dict[str, str]]](list)
+    for row in cells:
+        by_cell[row["endpoint"], row["level"]].append(row)
+    rates = {
+        cell: geometric_mean([float(row["images_per_s"]) for row in rows]) for cell, rows in by_cell.items()
+    }
+    fastest = [
+        max((rate for (name, _), rate in rates.items() if name == endpoint), default=0)
+        for endpoint in ("onnx-http", "onnx-grpc")
+    ]
+    drawn = drawn_points(figure_of(page, "dots"))
+    assert [rate for rate, _ in drawn] == pytest.approx(fastest, rel=1e-3)
+    expected = [(middle(rows, "images_per_s"), middle(rows, "latency_p95_ms")) for rows in by_cell.values()]
+    found = drawn_points(figure_of(page, "tradeoff"))
+    assert sorted(found) == [pytest.approx(pair, rel=1e-3) for pair in sorted(expected)]
+
+
+def test_curves_and_bars_draw_what_cells_csv_has(context: BrowserContext, folder: Path) -> None:
+    page, cells = opened(context, folder / "crowded" / "report.html"), cells_of(folder / "crowded")
+    series = data_of(figure_of(page, "curves"))["series"]
+    assert [len(one["points"]) for one in series] == [6, 6]
+    for one in series:
+        for at in one["points"]:
+            name = one["name"].partition(",")[0]
+            rows = [row for row in cells if (row["endpoint"], float(row["level"])) == (name, at["users"])]
+            assert at["rate"] == pytest.approx(middle(rows, "images_per_s"), rel=1e-3)
+            assert at["p95"] == pytest.approx(middle(rows, "latency_p95_ms"), rel=1e-3)
+    figure = figure_of(page, "breakdown")
+    data, option = data_of(figure), option_of(figure)
+    for index, panel in enumerate(data["panels"]):
+        stacked = [one for one in option["series"] if one["xAxisIndex"] == index and one["name"]]
+        for at, bar in enumerate(panel["bars"]):
+            total = sum(one["data"][at] or 0 for one in stacked)
+            rows = runs_of(cells, panel["title"], bar["name"])
+            means = [float(row["latency_mean_ms"]) for row in rows]
+            assert total == pytest.approx(sum(means) / len(means), rel=1e-3)
 
 
 def test_a_batch_and_load_chosen_in_one_is_chosen_in_both(context: BrowserContext, folder: Path) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 from benchmarks.bounds import Bounds
 from benchmarks.long_ledger import planned, write_study
 from reports.ledger.ledger import FILE_NAME, Record
-from tests.locustfiles.console import ROOT
+
+ROOT = Path(__file__).resolve().parents[1]
 
 ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
 BATCHES, LEVELS = (1, 4, 8, 16, 32), (8, 16)

@@ -55,10 +55,10 @@ class RateSearch(Schedule):
         """What the search made of a run, for its line on the console."""
         run = outcome.summary
         if run is None:
-            return "   tells nothing"
+            return "  tells nothing"
         value_ms = percentile_ms(run, self._bound.percentile)
         found = "" if value_ms is None else f"{self._bound.percentile} {value_ms:.1f} ms, "
-        return f"   {found}{self._judged(run)}"
+        return f"  {found}{self._judged(run)}"
 
     def _judged(self, run: Summary) -> str:
         met = self._bound.met_by(run)

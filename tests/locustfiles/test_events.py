@@ -128,7 +128,7 @@ def test_so_it_is_from_the_web_page_study_by_study(
     page = Page(port)
     for number in (1, 2):
         page.start()
-        wait_until(lambda n=number: console.text.count("The whole report:") == n, 60, lambda: console.text)
+        wait_until(lambda n=number: console.text.count("\nReport: ") == n, 60, lambda: console.text)
         wait_until(lambda: page.state() == "stopped", 20, lambda: console.text)
     folders = sorted(path for path in tmp_path.iterdir() if path.is_dir())
     first, second = map(assert_equal_to_the_timeline, folders)

@@ -73,7 +73,7 @@ def test_a_search_goes_on_over_a_step_at_which_the_client_was_the_limit(
     own = ("-f", "tests/locustfiles/held_up.py")
     console = study(tmp_path, *target, *load, "--warm-up", "1", "--iterations", "100", *own)
     assert console.wait(240) == 0, console.text
-    said = [line for line in console.text.splitlines() if " requests   p50" in line]
+    said = [line for line in console.text.splitlines() if " img/s  p50" in line]
     assert "pytorch-http/b1/r60" in said[1]
     assert said[1].endswith("tells nothing: the client was the limit")
     assert "pytorch-http/b1/r60" in said[2]

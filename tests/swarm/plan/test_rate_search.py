@@ -132,11 +132,11 @@ def test_the_search_goes_on_over_a_step_at_which_the_client_was_the_limit(tmp_pa
     spoilt = lambda run: ("client-bound",) if run == at_32 else ()  # noqa: E731
     said, study = conducted(CELLS[:1], tmp_path, spoilt)
     assert said[:5] == [
-        "8   p99 8.0 ms, met",
-        "16   p99 16.0 ms, met",
-        "32   p99 32.0 ms, tells nothing: the client was the limit",
-        "32   p99 32.0 ms, met",
-        "64   p99 64.0 ms, met",
+        "8  p99 8.0 ms, met",
+        "16  p99 16.0 ms, met",
+        "32  p99 32.0 ms, tells nothing: the client was the limit",
+        "32  p99 32.0 ms, met",
+        "64  p99 64.0 ms, met",
     ]
     assert judged_by_report(study) == judged_by_search(said)
     (found,) = searches(study, RateBound("p99", 100))
@@ -160,14 +160,14 @@ def test_latency_beyond_the_bound_is_a_miss_whatever_the_client_lacked(tmp_path:
     said, study = conducted(
         CELLS[:1], tmp_path, lambda run: ("client-bound",) if run.cell.level > 100 else ()
     )
-    assert "128   p99 128.0 ms, not met" in said
+    assert "128  p99 128.0 ms, not met" in said
     assert judged_by_report(study) == judged_by_search(said)
 
 
 def test_one_cell_after_the_other(tmp_path: Path) -> None:
     said, _ = conducted(CELLS, tmp_path, lambda run: ())
     assert said[:5] == [f"{rate}   p99 {rate}.0 ms, met" for rate in (8, 16, 32, 64)] + [
-        "128   p99 128.0 ms, not met"
+        "128  p99 128.0 ms, not met"
     ]
     assert said[len(said) // 2 :] == said[: len(said) // 2]
 
@@ -176,10 +176,10 @@ def test_a_run_that_failed_ends_the_search_of_its_cell(tmp_path: Path) -> None:
     failed = lambda run: ("failed",) if run.cell.batch == 1 and run.cell.level > 8 else ()  # noqa: E731
     said, _ = conducted(CELLS, tmp_path, failed)
     assert said[:4] == [
-        "8   p99 8.0 ms, met",
-        "16   p99 16.0 ms, tells nothing: failed",
-        "8   p99 8.0 ms, met",
-        "16   p99 16.0 ms, met",
+        "8  p99 8.0 ms, met",
+        "16  p99 16.0 ms, tells nothing: failed",
+        "8  p99 8.0 ms, met",
+        "16  p99 16.0 ms, met",
     ]
 
 
@@ -187,6 +187,6 @@ def test_without_a_summary_the_search_of_a_cell_ends() -> None:
     search = RateSearch(CELLS, RateBound("p99", 100))
     first = search.next(None)
     assert first is not None
-    assert search.remark(Outcome(first, None)) == "   tells nothing"
+    assert search.remark(Outcome(first, None)) == "  tells nothing"
     assert search.next(Outcome(first, None)) == PlannedRun(CELLS[1], 1)
     assert search.next(Outcome(first, None)) is None

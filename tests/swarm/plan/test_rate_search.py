@@ -166,7 +166,7 @@ def test_latency_beyond_the_bound_is_a_miss_whatever_the_client_lacked(tmp_path:
 
 def test_one_cell_after_the_other(tmp_path: Path) -> None:
     said, _ = conducted(CELLS, tmp_path, lambda run: ())
-    assert said[:5] == [f"{rate}   p99 {rate}.0 ms, met" for rate in (8, 16, 32, 64)] + [
+    assert said[:5] == [f"{rate}  p99 {rate}.0 ms, met" for rate in (8, 16, 32, 64)] + [
         "128  p99 128.0 ms, not met"
     ]
     assert said[len(said) // 2 :] == said[: len(said) // 2]

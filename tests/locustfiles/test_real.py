@@ -95,7 +95,7 @@ def test_a_model_that_is_not_there(endpoints: list[Endpoint], images: ImageSet, 
         check_target(wrong, images, print)
     assert str(caught.value) == (
         f"{flag_of(wrong)} {wrong.address}: has no model 'resnet' that is ready "
-        "(it holds null, openclip_vit_b32); name another by --onnx-model"
+        "(it has null, openclip_vit_b32); name another by --onnx-model"
     )
 
 

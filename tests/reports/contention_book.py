@@ -64,11 +64,15 @@ def axes_of(code: str, link: str, many: bool = True) -> Record:
 def an_arm(
     book: Book, code: str, rate: float, repeat: int = 1, link: str = "wan-a100", **more: Any
 ) -> Record:
-    """One run of an arm with 16 users whose images per second are as said; `cpu_pct` is of its workers."""
+    """One run of an arm with 16 users whose images per second are as said; `cpu_pct` is of its workers.
+
+    A request takes the server `compute_ns` and 0.1 ms more; `again_per_10k` segments are sent again.
+    """
     protocol, _, workers, _, _, connections = ARMS[code]
-    cpu_pct = more.pop("cpu_pct", 6.0)
+    cpu_pct, compute_ns = more.pop("cpu_pct", 6.0), more.pop("compute_ns", 5_000_000)
+    again_per_10k = more.pop("again_per_10k", 7)
     loads = {f"w{at}": [round(USERS / rate * 1e9)] * (REQUESTS // workers) for at in range(workers)}
-    counters, axes = triton(REQUESTS, 1, 5_000_000), axes_of(code, link)
+    counters, axes = triton(REQUESTS, 1, compute_ns), axes_of(code, link)
     if "workers_asked" in more:
         axes |= {"workers": more.pop("workers_asked"), "hosts": 0}
     tag = book.add(
@@ -76,19 +80,24 @@ def an_arm(
     )
     book.serving(tag, instances=16)
     for worker in loads:
-        book.path(tag, worker, **carried(rate, connections // workers, workers))
+        book.path(tag, worker, **carried(rate, connections // workers, workers, again_per_10k))
         book.records.append(health_line(tag, worker, cpu_pct=cpu_pct, lags_ns=[300_000]))
     return tag
 
 
-def carried(rate: float, connections: int, workers: int) -> Record:
-    """What a worker's connections carried over a link of 14 ms that loses 7 segments of 10,000."""
+def carried(rate: float, connections: int, workers: int, again_per_10k: int = 7) -> Record:
+    """What a worker's connections carried over a link of 14 ms that loses so many segments of 10,000."""
     sent, span_ns = REQUESTS * REQUEST_BYTES // workers, round(REQUESTS / rate * 1e9)
     segments = sent // 1_448
+    again = segments * again_per_10k // 10_000
     times = {"busy_ns": connections * span_ns, "rwnd_limited_ns": 0, "sndbuf_limited_ns": 0}
     trips = {"rtt_ns": 14_500_000, "min_rtt_ns": 14_000_000, "cwnd_bytes": 66_600}
     counts = {"bytes_sent": sent, "bytes_received": sent // 300, "bytes_retransmitted": sent // 1_430}
-    counts |= {"segments_out": segments, "segments_in": segments // 2, "retransmits": segments * 7 // 10_000}
+    counts |= {
+        "segments_out": segments,
+        "segments_in": segments // 2,
+        "retransmits": again,
+    }
     return {"span_ns": span_ns, "asked": connections, "connections": connections, **times, **trips, **counts}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reports.format import MISSING, digits
+from reports.limit import UNKNOWN
 from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
@@ -26,21 +27,30 @@ from reports.topics.contention.experiments import (
     UNTELLING,
     ExperimentAnswer,
     each_user,
+    losses,
+    lossy,
 )
 
-NONE, INCONCLUSIVE = "none", "inconclusive"
+NONE, INCONCLUSIVE = "none", UNKNOWN
 UNSURE = 0.67
 """Of HTTP's images/s: where the repeats allow gRPC to have less, it is not known to keep up."""
 KIN = (CPU, LOOP)
 """What a process has for itself: more processes help against both."""
 ADVICE = {
     CONNECTIONS: "Give gRPC a connection for each user (--channels per-user); in a client of your own, a "
-    "channel each with distinct arguments or grpc.use_local_subchannel_pool, or a pool of a few. Where no "
-    "policer drops the packets, BBR on the client helps too; so does a client nearer to the server.",
+    "channel each with distinct arguments or grpc.use_local_subchannel_pool, or a pool of a few.",
     CPU: "Add workers (--workers) or hosts, and send prepared requests: one process has one core.",
     LOOP: "Find what the users call that does not yield to gevent, or add workers.",
     INCONCLUSIVE: "Run what is missing, and with --repeats 5.",
 }
+LOSSY = (
+    "Packets were lost: where no policer drops them, BBR on the client helps too; so does a client nearer to "
+    "the server."
+)
+ALIKE_TO_A_BALANCER = (
+    "a balancer that pins a connection to one replica looks alike: there more connections help, BBR and a "
+    "nearer client do not."
+)
 DECIDING = ("R0", "R1", "R2", "R4", "R5", "R6")
 
 
@@ -110,7 +120,7 @@ def _explained(verdict: Conclusion) -> Conclusion:
         return replace(verdict, why=f"a channel for each user was no test: {each.figures}")
     said = each.says.get(CONNECTIONS)
     if said == FOR:
-        return _concluded(verdict, CONNECTIONS, ADVICE[CONNECTIONS])
+        return _concluded(verdict, CONNECTIONS, f"{ADVICE[CONNECTIONS]} {beside_connections(arms)}")
     if said != AGAINST:
         rest = f"its limit is then {arms['R4'].limit or 'not known'}"
         share = f"{ratio_of(arms, 'R4', 'R0')} of HTTP's images/s"
@@ -124,6 +134,16 @@ def _explained(verdict: Conclusion) -> Conclusion:
     return replace(
         verdict, why="a connection for each user changes nothing, and no limit of gRPC's was found"
     )
+
+
+def beside_connections(arms: Arms) -> str:
+    """What else would help where one connection is too few, or what looks alike where no losses were seen."""
+    if lossy(arms):
+        return LOSSY
+    found = losses(arms)
+    few = f"Only {found[0]:,} segments ({digits(100 * found[1])} %) were lost" if found else ""
+    seen = "Losses were not counted" if not found else few if found[0] else "No losses were seen"
+    return f"{seen}: {ALIKE_TO_A_BALANCER}"
 
 
 def _limits_advice(arms: Arms, limit: str) -> str:

@@ -7,10 +7,12 @@ from statistics import median
 
 from reports.fold.records import ratio
 from reports.format import digits, ms
+from reports.limit import OF_THE_LOAD, OF_THE_SERVER, UNKNOWN
 from reports.limits.client import MOST_PCT, used_pct
-from reports.limits.path import LIMITED_SHARE, LOSS_SHARE
+from reports.limits.path import LEAST_RETRANSMITS, LIMITED_SHARE, LOSS_SHARE
 from reports.stats.repeats import Spread
 from reports.topics.contention.arms import ArmRuns, Arms, pool_size, ratio_of
+from reports.topics.contention.turn import turn_of, turn_said
 
 CONNECTIONS, CPU, LOOP = "connections", "client-cpu", "client-loop"
 FOR, AGAINST = "for", "against"
@@ -26,13 +28,14 @@ TIMES = 1.5
 """More than the arm beside it, with no repeat in common: what chance does not do to several runs."""
 LIBRARY = 0.75
 """Of what prepared requests get: building them then takes time that the client does not have."""
+UNTOLD_TIME = "the server's own time is not known"
 CLOSED = (0.25, 0.5)
 """Of the gap between HTTP and gRPC on one connection: closing less is no help, closing more is."""
 ONE_HTTP = "Does HTTP fall on one connection?"
 PROCESSES = "Do as many processes help?"
 MUST_FIT = (ONE_HTTP, PROCESSES)
 """Questions whose answers must speak for connections where those are the cause."""
-UNTELLING = ("", "inconclusive", "offered-load", "server-cold")
+UNTELLING = frozenset({"", UNKNOWN, "server-cold", *OF_THE_LOAD})
 """Limits that name no cause of a difference."""
 
 
@@ -137,15 +140,27 @@ def each_user(arms: Arms) -> Found | None:
 
 @asks(ONE_HTTP)
 def http_on_one(arms: Arms) -> Found | None:
-    """Does HTTP fall as gRPC does when all its users share one connection?"""
+    """Does HTTP fall as gRPC does when all its users share one connection?
+
+    They take turns, so that the server's work on each delays the others, and gRPC overlaps it: compared is
+    what HTTP would carry without that. Where it is not known, that is at least what HTTP carries.
+    """
     of_http, of_grpc = ratio_of(arms, "R1", "R0"), ratio_of(arms, "R1", "R2")
     if not of_http or not of_grpc:
         return None
-    said = f"{figures(arms['R1'])}, {digits(of_grpc.median)} of gRPC on one"
-    if of_http.median >= RECOVERED:
+    turn = turn_of(arms["R1"])
+    times = 1.0 if turn is None else turn.times
+    freed_http, freed_grpc = times * of_http.median, of_grpc.scaled(times)
+    said = f"{figures(arms['R1'])}, {digits(of_grpc.median)} of gRPC on one{turn_said(turn, arms['R2'])}"
+    if freed_http >= RECOVERED:
         return said, {CONNECTIONS: AGAINST}
-    fell = within(of_grpc, ALIKE) and of_http.median < SLOWER
-    return said, {CONNECTIONS: FOR} if fell else {}
+    if freed_http >= SLOWER or freed_grpc.median > ALIKE[1]:
+        return said, {}
+    if turn is None or not turn.sure:
+        return f"{said}; {'that is too little to tell' if turn else UNTOLD_TIME}", None
+    if (limit := arms["R2"].limit) in OF_THE_SERVER:
+        return f"{said}; gRPC's limit there is {limit}", {}
+    return said, {CONNECTIONS: FOR} if within(freed_grpc, ALIKE) else {}
 
 
 @asks("Do equal channels share one connection?", decides=False)
@@ -221,14 +236,28 @@ def kernel(arms: Arms) -> Found | None:
     """By the kernel's own account of gRPC's one connection."""
     paths = [run.path for run in arms["R2"].runs if run.path]
     held = [path.cwnd_share for path in paths if path.cwnd_share is not None]
-    again = sum(path.retransmits or 0 for path in paths)
-    lost = ratio(again, sum(path.segments_out or 0 for path in paths))
-    if not held or lost is None:
+    found = losses(arms)
+    if not held or found is None:
         return None
+    again, lost = found
     said = f"its congestion window {digits(100 * median(held))} % of the busy time"
     said += f"; {again:,} segments ({digits(100 * lost)} %) were retransmitted"
-    shown = lost >= LOSS_SHARE and median(held) >= LIMITED_SHARE
+    shown = lossy(arms) and median(held) >= LIMITED_SHARE
     return said, {CONNECTIONS: FOR} if shown else {}
+
+
+def losses(arms: Arms) -> tuple[int, float] | None:
+    """Segments of gRPC's one connection that were sent again, and their share; None where not counted."""
+    paths = [run.path for run in arms["R2"].runs if run.path and run.path.retransmits is not None]
+    again = sum(path.retransmits or 0 for path in paths)
+    lost = ratio(again, sum(path.segments_out or 0 for path in paths))
+    return None if lost is None else (again, lost)
+
+
+def lossy(arms: Arms) -> bool | None:
+    """Whether so many were that it is no chance, and tells at one connection; None where it is not known."""
+    found = losses(arms)
+    return None if found is None else found[0] >= LEAST_RETRANSMITS and found[1] >= LOSS_SHARE
 
 
 @asks("Does the client have CPU to spare?", decides=False)

@@ -20,7 +20,10 @@ GROWTHS = (
 )
 LIMITED = ("rwnd_limited_ns", "sndbuf_limited_ns")
 GROWN = frozenset({*GROWTHS, *LIMITED})
-MEANS = ("rtt_ns", "cwnd_bytes", "delivery_bytes_per_s")
+MEANS = ("rtt_ns", "cwnd_bytes", "delivery_bytes_per_s", "window_bytes", "pacing_bytes_per_s")
+"""Each record has their mean over its connections."""
+HELD = ("unacked_bytes", "not_sent_bytes", "bbr_connections")
+"""Each record has their sum over its connections."""
 SENT = frozenset({"bytes_sent", "segments_out"})
 
 
@@ -34,6 +37,11 @@ class Path:
     `rwnd_share` was held up by the receiver's window, `sndbuf_share` by the send buffer, `cwnd_share`, the
     rest, by the congestion window and the wire. `wire_bytes_per_s` left the client, headers included;
     `wire_bytes_per_image` are those of both directions.
+
+    Means of a connection over the looks at it: `unacked_bytes` that were under way, save two segments whose
+    acknowledgement a receiver may hold back; `not_sent_bytes`, handed to the kernel and not yet sent;
+    `window_bytes`, the receiver's window; `pacing_bytes_per_s`, at which the kernel lets segments go.
+    `bbr_share` of the connections have BBR as their congestion control.
     """
 
     asked: int | None = None
@@ -55,6 +63,11 @@ class Path:
     cwnd_share: float | None = None
     wire_bytes_per_s: float | None = None
     wire_bytes_per_image: float | None = None
+    unacked_bytes: float | None = None
+    not_sent_bytes: float | None = None
+    window_bytes: float | None = None
+    pacing_bytes_per_s: float | None = None
+    bbr_share: float | None = None
 
     @property
     def sent_wire_bytes(self) -> int | None:
@@ -74,7 +87,7 @@ def wire_bytes(payload_bytes: int | None, segments: int | None) -> int | None:
 
 def standing_alone(path: Path) -> Path:
     """What holds at each look, without what grew between them: of some connections that was not seen."""
-    kept = ("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes")
+    kept = ("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes", "bbr_share")
     return Path(**{name: getattr(path, name) for name in kept})
 
 
@@ -87,6 +100,7 @@ class PathRecords:
         """Of what grew, where some record states it."""
         self._means = {name: Weighted() for name in MEANS}
         """Each record counts for as many connections as its mean is of."""
+        self._held = {name: Weighted() for name in HELD}
         self._min_rtt_ns = inf
         self._connection_ns = 0
         """How long connections there were, of the records that say how much of it they were busy."""
@@ -102,6 +116,9 @@ class PathRecords:
             for name, weighted in self._means.items():
                 if name in told:
                     weighted.add(float(told[name]) * int(told["connections"]), int(told["connections"]))
+            for name, weighted in self._held.items():
+                if name in told and "connections" in told:
+                    weighted.add(float(told[name]), int(told["connections"]))
             if "busy_ns" in told:
                 self._connection_ns += int(told["span_ns"]) * int(told["connections"])
             self._min_rtt_ns = min(told.get("min_rtt_ns", inf), self._min_rtt_ns)
@@ -139,6 +156,11 @@ class PathRecords:
             rtt_ns=self._means["rtt_ns"].mean,
             cwnd_bytes=self._means["cwnd_bytes"].mean,
             delivery_bytes_per_s=self._means["delivery_bytes_per_s"].mean,
+            unacked_bytes=self._held["unacked_bytes"].mean,
+            not_sent_bytes=self._held["not_sent_bytes"].mean,
+            window_bytes=self._means["window_bytes"].mean,
+            pacing_bytes_per_s=self._means["pacing_bytes_per_s"].mean,
+            bbr_share=self._held["bbr_connections"].mean,
             min_rtt_ns=None if self._min_rtt_ns == inf else self._min_rtt_ns,
             busy_share=ratio(busy_ns, self._connection_ns),
             rwnd_share=rwnd,

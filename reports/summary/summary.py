@@ -8,13 +8,14 @@ from reports.backend_facts import NO_FACTS, BackendFacts
 from reports.caveat import Caveat
 from reports.fold.health import ClientCpu, ClientHealth
 from reports.fold.path import Path
-from reports.fold.samples import Cost, Gpus
+from reports.fold.samples import Cost
 from reports.fold.server import ServerSide, Serving
-from reports.fold.server_facts import Memory, Trace
+from reports.fold.server_facts import Memory, ServerCpu, Trace
 from reports.fold.windows import Arrivals, ClientPhases, Distribution, RequestCounts
 from reports.fold.workers import WorkerShare
 from reports.ledger.axes import Axes
 from reports.limit import Limit
+from reports.machines.gpus import Gpus, GpuUse
 
 
 class Way(NamedTuple):
@@ -60,8 +61,10 @@ class Summary(CellFields, Axes):
 
     `latency`, `service` and `send_delay` are of successes, `failed` and `timeout` of requests that failed.
     Phases, `network_ns`, `unexplained_ns` and the server's parts are means per request, which
-    docs/attribution.md defines. `client_cpu` is what one request cost all workers; `host_cpu_pct` is of the
-    master's machine, `gpu` of as many `gpus` as were sampled.
+    docs/attribution.md defines: `network_ns` is what is proven; it may be as much as `network_most_ns`, and
+    the difference counts as unexplained. `client_cpu` is what one request cost all workers; `host_cpu_pct`
+    is of the master's machine, `gpu` of as many `gpus` as were sampled. `shed` are requests that the server
+    itself counted as refused in the measure phase.
     """
 
     cell: str
@@ -84,8 +87,11 @@ class Summary(CellFields, Axes):
     serving: Serving | None = None
     trace: Trace | None = None
     memory: Memory | None = None
+    server_cpu: ServerCpu = field(default_factory=ServerCpu)
     path: Path | None = None
+    shed: int | None = None
     network_ns: float | None = None
+    network_most_ns: float | None = None
     unexplained_ns: float | None = None
     generator: ClientHealth = field(default_factory=ClientHealth)
     client_cpu: ClientCpu = field(default_factory=ClientCpu)
@@ -93,6 +99,8 @@ class Summary(CellFields, Axes):
     host_cpu_pct: float | None = None
     gpu: Gpus = field(default_factory=Gpus)
     gpus: int | None = None
+    each_gpu: tuple[GpuUse, ...] = ()
+    local: bool | None = None
     cost: Cost = field(default_factory=Cost)
     limit: Limit | None = None
     caveats: tuple[Caveat, ...] = ()
@@ -166,6 +174,7 @@ def percentile_ms(run: Summary, percentile: str) -> float | None:
 
 PARTS = {
     "send_delay": "send_delay.mean_ns",
+    "connect": "phases.connect_ns",
     "encode": "phases.encode_ns",
     "send": "phases.send_ns",
     "network": "network_ns",
@@ -178,6 +187,8 @@ PARTS = {
 }
 """The parts in the order of the sum, and where a Summary has each."""
 LEFT_OVER = ("network", "unexplained")
+UNCLEAR = "unclear"
+"""The name of what is network or unexplained, in a sum that shows the two apart."""
 
 
 @dataclass(frozen=True)
@@ -191,44 +202,30 @@ class Part:
 
 def parts_of(run: Summary) -> list[Part]:
     """Every part in the order of the sum; those that are known add up to the mean latency."""
-    whole_ns = run.latency.mean_ns
     found: list[tuple[str, float | None]] = [(name, attrgetter(path)(run)) for name, path in PARTS.items()]
-    return [Part(name, ns, ns / whole_ns if ns is not None and whole_ns else None) for name, ns in found]
+    return [_part(run, name, ns) for name, ns in found]
 
 
-def breakdown(run: Summary) -> tuple[float | None, float | None]:
-    """The network's part of the mean latency and what stays unexplained, from all the other parts, in ns.
-
-    The first is None where the path is not known, the second may be below 0; both are None where nothing
-    succeeded.
-    """
-    if run.latency.mean_ns is None:
-        return None, None
-    stated = (attrgetter(path)(run) for name, path in PARTS.items() if name not in LEFT_OVER)
-    left_ns = run.latency.mean_ns - sum(ns for ns in stated if ns is not None)
-    kernel_ns = in_kernel_ns(run)
-    if kernel_ns is None:
-        return None, left_ns
-    network_ns = min(max(0.0, left_ns), max(0.0, kernel_ns - (run.phases.send_ns or 0.0)))
-    return network_ns, left_ns - network_ns
+def shown_parts_of(run: Summary) -> list[Part]:
+    """The same sum with what is unexplained in two: `unclear`, which may be the network's, and the rest."""
+    *parts, unexplained = parts_of(run)
+    unclear_ns = unclear(run)
+    if unclear_ns is None or unexplained.ns is None:
+        return [*parts, _part(run, UNCLEAR, None), unexplained]
+    rest_ns = unexplained.ns - unclear_ns
+    return [*parts, _part(run, UNCLEAR, unclear_ns), _part(run, unexplained.name, rest_ns)]
 
 
-def in_kernel_ns(run: Summary) -> float | None:
-    """For how long, per success, bytes of it lay in the kernel or on the wire; None where that is not known.
-
-    A connection is busy from the first byte handed to it to the acknowledgement of the last. Where several
-    requests share one, each instant counts for all of them.
-    """
-    if run.path is None or run.path.busy_ns is None or not run.succeeded:
+def unclear(run: Summary) -> float | None:
+    """What may be the network's beyond what is proven of it, in ns; None where the path is not known."""
+    if run.network_ns is None or run.network_most_ns is None:
         return None
-    return run.path.busy_ns / run.succeeded * sharing(run)
+    return run.network_most_ns - run.network_ns
 
 
-def sharing(run: Summary) -> float:
-    """How many requests were on one connection at a time, on average, and at least 1."""
-    connections = run.path.connections if run.path else None
-    in_flight = mean_in_flight(run)
-    return max(1.0, in_flight / connections) if connections and in_flight else 1.0
+def _part(run: Summary, name: str, ns: float | None) -> Part:
+    whole_ns = run.latency.mean_ns
+    return Part(name, ns, ns / whole_ns if ns is not None and whole_ns else None)
 
 
 def mean_in_flight(run: Summary) -> float | None:

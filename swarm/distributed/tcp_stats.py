@@ -39,13 +39,18 @@ _FIELDS = """
     Q:pacing_rate Q:max_pacing_rate Q:bytes_acked Q:bytes_received I:segs_out I:segs_in
     I:notsent_bytes I:min_rtt I:data_segs_in I:data_segs_out
     Q:delivery_rate Q:busy_time Q:rwnd_limited Q:sndbuf_limited I:delivered I:delivered_ce
-    Q:bytes_sent Q:bytes_retrans
+    Q:bytes_sent Q:bytes_retrans I:dsack_dups I:reord_seen I:rcv_ooopack I:snd_wnd
 """
 """In the order of `include/uapi/linux/tcp.h`: I is 32 bits, Q is 64. Newer fields stand at the end.
 
 The eight before them are a byte each, and apart from the first, `state`, not used here.
 """
 ESTABLISHED = 1
+HELD_BACK = 2
+"""Segments whose acknowledgement a receiver may hold back (RFC 1122, 4.2.3.2): they need not be under way."""
+UNLIMITED = 1 << 62
+"""A pacing rate from here on stands for none."""
+BBR = b"bbr"
 TcpInfo = dict[str, int]
 """Times in microseconds, rates in bytes a second, as the kernel gives them; `state` is 1 when established."""
 Seen = Mapping[Any, TcpInfo]
@@ -78,7 +83,7 @@ def _looked_at(descriptor: int, port: int) -> dict[Any, TcpInfo]:
         peer = twin.getpeername()
         if not isinstance(peer, tuple) or peer[1] != port or is_marked(twin):
             return {}
-        return {twin.getsockname(): read_tcp_info(twin)}
+        return {twin.getsockname(): read_tcp_info(twin) | has_bbr(twin)}
 
 
 class Connections:
@@ -123,6 +128,13 @@ def standing(infos: list[TcpInfo]) -> dict[str, Any]:
     }
     if all("notsent_bytes" in info for info in infos):
         values["not_sent_bytes"] = sum(info["notsent_bytes"] for info in infos)
+    values["unacked_bytes"] = sum(max(0, info["unacked"] - HELD_BACK) * info["snd_mss"] for info in infos)
+    if all("bbr" in info for info in infos):
+        values["bbr_connections"] = sum(info["bbr"] for info in infos)
+    if windows := [info["snd_wnd"] for info in infos if info.get("snd_wnd")]:
+        values["window_bytes"] = round(fmean(windows))
+    if paces := [pace for info in infos if 0 < (pace := info.get("pacing_rate", 0)) < UNLIMITED]:
+        values["pacing_bytes_per_s"] = round(fmean(paces))
     if measured:
         values["rtt_ns"] = round(US * fmean(info["rtt"] for info in measured))
     if least := [info["min_rtt"] for info in measured if 0 < info.get("min_rtt", 0) < 0xFFFFFFFF]:
@@ -135,6 +147,15 @@ def standing(infos: list[TcpInfo]) -> dict[str, Any]:
 def read_tcp_info(connection: socket.socket) -> TcpInfo:
     """What the kernel tells of a connection; an older kernel tells less. Raises OSError."""
     return parse_tcp_info(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512))
+
+
+def has_bbr(connection: socket.socket) -> dict[str, int]:
+    """`{"bbr": 1}` where BBR is its congestion control, 0 where another is; empty where it is not told."""
+    try:
+        name = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    except OSError:
+        return {}
+    return {"bbr": int(name.rstrip(b"\0") == BBR)}
 
 
 def parse_tcp_info(data: bytes) -> TcpInfo:

@@ -1,7 +1,7 @@
 // Where a request's time goes: stacked bars, a panel for each batch and load.
 
-const PATTERNS = { send_delay: 0, encode: 1, send: 0, network: 2, server_queue: 1, server_compute: 0, server_other: 2,
-  receive: 0, decode: 2, unexplained: 3 };
+const PATTERNS = { send_delay: 0, connect: 2, encode: 1, send: 0, network: 2, server_queue: 1, server_compute: 0,
+  server_other: 2, receive: 0, decode: 2, unclear: 1, unexplained: 3 };
 const DECALS = [
   { symbol: "none" },
   { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: -Math.PI / 4, color: "rgba(255,255,255,0.35)" },
@@ -11,13 +11,14 @@ const DECALS = [
 ];
 
 const ROW = 27;
+const GAP = 12;
 
 kinds.breakdown = (data, look, width, state) => {
   const narrow = width < NARROW;
   const columns = narrow || data.panels.length < 2 ? 1 : 2;
   const span = width / columns;
   const left = Math.min(columns === 1 ? 210 : 160, span * 0.34);
-  const legend = narrow ? 96 : 56;
+  const legend = legendHeight(data.parts, width, look);
   const every = data.panels.flatMap((panel) => panel.bars);
   const row = Math.max(ROW, ...every.map((bar) => labelHeight(bar, left - 10, look)));
   const heights = data.panels.map((panel) => 76 + row * panel.bars.length);
@@ -26,7 +27,7 @@ kinds.breakdown = (data, look, width, state) => {
   heights.forEach((height, index) => { tallest[rows[index]] = Math.max(tallest[rows[index]] || 0, height); });
   const topOf = (row) => legend + tallest.slice(0, row).reduce((sum, height) => sum + height, 0);
   const option = { ...base(look), title: [], grid: [], xAxis: [], yAxis: [], series: [], legend: {
-    data: data.parts.map((part) => part.label), left: 0, top: 0, itemWidth: 14, itemHeight: 10, itemGap: 12,
+    data: data.parts.map((part) => part.label), left: 0, top: 0, itemWidth: 14, itemHeight: 10, itemGap: GAP,
     textStyle: { color: look.ink, fontSize: 12 }, inactiveColor: look.rule, type: "plain", width: width - 8 } };
   const scale = scaleOf(data, state);
   data.panels.forEach((panel, index) => {
@@ -46,6 +47,16 @@ kinds.breakdown = (data, look, width, state) => {
   const height = topOf(tallest.length) + 4;
   return { option, height };
 };
+
+// What the legend's rows take, in px: each part's name is set beside the last one where there is room for it.
+function legendHeight(parts, width, look) {
+  let [rows, end] = [1, 0];
+  for (const part of parts) {
+    const item = 14 + 5 + textWidth(part.label, 12, look) + GAP;
+    [rows, end] = end + item > width - 8 ? [rows + 1, item] : [rows, end + item];
+  }
+  return 4 + rows * (14 + GAP);
+}
 
 const nameOfBar = (bar) => bar.name + (bar.doubted ? "\n(invalidated)" : "");
 

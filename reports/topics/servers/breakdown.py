@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
+from reports.fold.records import ratio
 from reports.fold.server_facts import PARTS as SERVER_PARTS
 from reports.fold.server_facts import Trace
 from reports.format import MISSING, NS_PER_MS, ms
@@ -14,11 +15,12 @@ from reports.page.table import Table, TableCell
 from reports.stats.conditions import Condition, condition
 from reports.stats.repeats import Runs, by_cell, resting_on
 from reports.study.study import Study
-from reports.summary.summary import PARTS, Part, Summary, parts_of
+from reports.summary.summary import UNCLEAR, Part, Summary, shown_parts_of
 from reports.topics.runs.runs import RUN, by_name, run_name
 
 HEADS = {
     "send_delay": ("delay", "send delay"),
+    "connect": ("conn", "connect"),
     "encode": ("enc", "encode"),
     "send": ("send", "send"),
     "network": ("net", "network"),
@@ -27,13 +29,16 @@ HEADS = {
     "server_other": ("other", "its other parts"),
     "receive": ("recv", "receive"),
     "decode": ("dec", "decode"),
+    UNCLEAR: ("net?", "network or unexplained"),
     "unexplained": ("unexpl", "unexplained"),
 }
-"""The head of each part's column, short since there are many, and what the caption calls it."""
-LABELS = {"server_queue": "queue wait"}
+"""Each part in the order of the sum: the head of its column, short since there are many, and its name in the
+caption."""
+LABELS = {"server_queue": "queue wait", UNCLEAR: HEADS[UNCLEAR][1]}
 COARSE_MS = 1_000
 """From such a mean on, its parts are whole milliseconds; below, 0.1 ms is the finest."""
 PERCENTS = ("p50", "p95", "p99")
+PERCENT = "%: the share of all that is unexplained"
 NO_SERVER = "the server's parts are not known: unexplained holds its time"
 NO_PATH = "the connections were not looked at: unexplained holds the network's time"
 TITLE = "Latency by its parts"
@@ -41,6 +46,11 @@ CAPTION = (
     "Mean milliseconds of a request, endpoint by endpoint; a panel for each batch and load, all on one "
     "scale. The parts of a bar add up to its mean latency; docs/attribution.md defines them."
 )
+RANGE = (
+    "Network is what is proven to be the network's; network or unexplained may be its, too, and counts as "
+    "unexplained."
+)
+"""What the two parts mean, wherever both are shown."""
 PARTIAL = "Of some cells, repeats that know fewer parts than others are left out."
 NEGATIVE = "A part below 0, where the others overlap, is drawn to the left of the axis."
 LOST = "Not drawn, as no request succeeded"
@@ -50,14 +60,14 @@ DOUBTED = "(invalidated): every run behind the bar is invalidated; the table say
 def where_the_time_goes(study: Study) -> Table:
     """One row for each run with a success: its mean latency and the parts that add up to it."""
     runs = [run for run in by_name(study) if run.latency.mean_ns is not None]
-    names = _measured(map(parts_of, runs))
+    names = _measured(map(shown_parts_of, runs))
     legend = [f"{head}: {said}" for head, said in map(HEADS.__getitem__, names) if head != said]
     heads = ("mean", *(HEADS[name][0] for name in names), "%")
     return study_table(
         study,
         "Mean latency by its parts, run by run",
         "Milliseconds of a request's mean latency; a row's parts add up to it. "
-        f"{'; '.join([*legend, '%: the unexplained share'])}.",
+        f"{'; '.join([*legend, PERCENT])}.{f' {RANGE}' if UNCLEAR in names else ''}",
         (RUN, Columns(heads, lambda run, notes: _numbers(run, names, notes))),
         runs,
     )
@@ -66,15 +76,15 @@ def where_the_time_goes(study: Study) -> Table:
 def _measured(found: Iterable[Sequence[Part]]) -> list[str]:
     """The parts that some run measured, in the order of the sum: a column of dashes tells nothing."""
     known = {part.name for parts in found for part in parts if part.ns is not None}
-    return [name for name in PARTS if name in known]
+    return [name for name in HEADS if name in known]
 
 
 def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[TableCell | str]:
     mean_ns = run.latency.mean_ns or 0.0
-    parts = {part.name: part for part in parts_of(run)}
+    parts = {part.name: part for part in shown_parts_of(run)}
     unread = run.server.total_ns is None and not run.server.silent
     lacking = {NO_SERVER: unread, NO_PATH: run.network_ns is None}
-    share = parts["unexplained"].share
+    share = ratio(run.unexplained_ns, mean_ns)
     marks = notes.marks(text for text, is_lacking in lacking.items() if is_lacking)
     percent = TableCell(MISSING if share is None else f"{round(100 * share)}", marks)
     return [aligned_ms(mean_ns, mean_ns), *(aligned_ms(parts[name].ns, mean_ns) for name in names), percent]
@@ -94,13 +104,14 @@ def breakdown_chart(study: Study) -> Chart | None:
     cells = list(_cells(study))
     panels = [_panel(study, key, cells) for key in sorted({condition(runs[0]) for runs in cells})]
     shown = [
-        name for name in PARTS if any(bar["parts"].get(name) for panel in panels for bar in panel["bars"])
+        name for name in HEADS if any(bar["parts"].get(name) for panel in panels for bar in panel["bars"])
     ]
     if not shown:
         return None
     parts = [{"name": name, "label": LABELS.get(name, name.replace("_", " "))} for name in shown]
     bars = [bar for panel in panels for bar in panel["bars"]]
     notes = [
+        *([RANGE] if UNCLEAR in shown else []),
         *([DOUBTED] if any(bar["doubted"] for bar in bars) else []),
         *([PARTIAL] if any(bar["partial"] for bar in bars) else []),
         *([NEGATIVE] if any(ms < 0 for bar in bars for ms in bar["parts"].values()) else []),
@@ -125,7 +136,7 @@ def _panel(study: Study, key: Condition, cells: Sequence[Runs]) -> dict[str, Any
 def _bar(study: Study, runs: Runs) -> dict[str, Any]:
     """The means over the repeats that count and that know the same parts, the most, so that they add up."""
     counted = resting_on(runs, lambda run: run.latency.mean_ns)
-    known = [{part.name: part.ns for part in parts_of(run) if part.ns is not None} for run in counted]
+    known = [{part.name: part.ns for part in shown_parts_of(run) if part.ns is not None} for run in counted]
     most = max(known, key=len)
     found = [parts for parts in known if parts.keys() == most.keys()]
     parts = {name: fmean(run[name] for run in found) / NS_PER_MS for name in most}

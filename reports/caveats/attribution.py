@@ -5,7 +5,8 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.format import NS_PER_MS, digits, known
-from reports.summary.summary import Summary
+from reports.summary.link import carried_per_s, exceeds, told_rate
+from reports.summary.summary import Summary, unclear
 
 COLD_SHARE = 0.05
 UNEXPLAINED_SHARE = 0.2
@@ -13,6 +14,9 @@ PER_REQUEST = "per-request"
 SENT_SHARE = 0.9
 """Of the successes' bytes: the kernel has seen them all and more, unless connections closed meanwhile."""
 NS_PER_US = 1_000
+BYTES_OF_MBIT = 1e6 / 8
+LEAST_LONE, MOST_LONE = 0.5, 1.5
+"""Of the batching delay: how long a request waits that nobody joins, scheduling included."""
 
 
 def attribution_caveats(run: Summary) -> Iterator[Caveat]:
@@ -22,7 +26,9 @@ def attribution_caveats(run: Summary) -> Iterator[Caveat]:
         share = f"{digits(100 * run.server.cold.share)} % of the server's execution time"
         yield caveat("cold-shape", f"{share} went into its first executions of batch {sizes}")
     yield from _connections(run)
+    yield from _link_rate(run)
     yield from _unexplained(run)
+    yield from _lone(run)
 
 
 def path_gap(run: Summary) -> Caveat | None:
@@ -47,6 +53,14 @@ def _connections(run: Summary) -> Iterator[Caveat]:
         yield caveat("connections-differ", f"connections asked for: {asked}, seen by the kernel: {seen}")
 
 
+def _link_rate(run: Summary) -> Iterator[Caveat]:
+    (carried, way), rate = carried_per_s(run), told_rate(run)
+    if exceeds(run) and carried and rate:
+        mbit = digits(carried / BYTES_OF_MBIT)
+        said = f"{mbit} Mbit/s were {way} over a link of {digits(rate / BYTES_OF_MBIT)}"
+        yield caveat("link-rate", f"{said} ({digits(100 * carried / rate)} %): the rate is not the link's")
+
+
 def _unexplained(run: Summary) -> Iterator[Caveat]:
     """Only where everything that could explain it was read: without path or server it is no wonder."""
     left_ns, whole_ns = run.unexplained_ns, run.latency.mean_ns
@@ -54,10 +68,26 @@ def _unexplained(run: Summary) -> Iterator[Caveat]:
         return
     if left_ns > UNEXPLAINED_SHARE * whole_ns:
         share = f"{_ms(left_ns)} of {_ms(whole_ns)} ({digits(100 * left_ns / whole_ns)} %)"
-        yield caveat("unexplained", f"{share} belong to no part that was measured")
+        network = f", {_ms(may_be)} of which may be the network's" if (may_be := unclear(run)) else ""
+        yield caveat("unexplained", f"{share} belong to no part that was measured{network}")
     if left_ns < -UNEXPLAINED_SHARE * whole_ns:
         yield caveat(
             "unexplained", f"the parts come to {_ms(-left_ns)} more than the {_ms(whole_ns)} measured"
+        )
+
+
+def _lone(run: Summary) -> Iterator[Caveat]:
+    """One user's request waits for others that do not come; one that is a full batch does not wait."""
+    serving, waited_ns = run.serving, run.server.queue_ns
+    delay_ns = serving.batching_delay_ns if serving and serving.batching else None
+    if not run.serial or not serving or not delay_ns or waited_ns is None:
+        return
+    full = serving.max_batch is not None and run.batch >= serving.max_batch
+    if not full and LEAST_LONE * delay_ns <= waited_ns <= MOST_LONE * delay_ns:
+        saved = f"{_ms(min(waited_ns, delay_ns))} of {_ms(run.latency.mean_ns or 0.0)}"
+        yield caveat(
+            "batching-delay",
+            f"a lone request pays the batching delay in full; --queue-delay-us 0 would save {saved}",
         )
 
 

@@ -1,6 +1,7 @@
 """The path as the limit: the link carries what it can, or few connections carry less than it could.
 
-Connections are held up by their windows where those are full and the round trip is near its least.
+Connections are held up by their windows where those are full and the round trip is near its least. What is
+only left over of the latency is no evidence for either.
 """
 
 from reports.fold.path import Path
@@ -18,6 +19,8 @@ from reports.limits.shares import (
     server_share,
     service_ns,
 )
+from reports.summary.link import carried_per_s, link_rate
+from reports.summary.network import ALWAYS_BUSY, FULL_WINDOW, always_full
 from reports.summary.summary import Summary
 
 FULL_SHARE = 0.85
@@ -33,10 +36,10 @@ FEWER = 0.75
 """Connections to requests under way: below it, requests share connections at most times."""
 BUSY_SHARE = 0.5
 """Of the connections' time: those that idle more are waiting for something else."""
+PACED_SHARE = 0.75
+"""Of the pace at which BBR sends: it varies by a quarter to probe (draft-ietf-ccwg-bbr, 5.3.3)."""
 LIMITED_SHARE = 0.5
 """Of their busy time, as the kernel states it."""
-FULL_WINDOW = 0.5
-"""Of what the windows allow: they shrink at a loss, and a mean over them is above what was used."""
 LEAST_WINDOWS = 2.0
 """That the requests on a connection fill: one that fits in a window waits only for the round trip."""
 LONG_NS = 1_000_000
@@ -53,30 +56,75 @@ LESS = "Send fewer bytes (JPEG, not float32), or use a faster link: more connect
 
 
 def link(run: Summary) -> Limit | None:
-    """The link carries nearly its rate; where that is unknown, a queue stands before it all the time."""
-    return _at_its_rate(run) or _full_queue(run)
+    """The link carries nearly its rate, or a queue stands before it, or BBR sends at the rate it measured."""
+    return _at_its_rate(run) or _full_queue(run) or _at_its_pace(run)
 
 
 def few_connections(run: Summary) -> Limit | None:
     """Requests share connections, or lose segments, while each is held by a window and the link has room."""
     path = run.path
-    if path is None or saturated(run) or not _on_the_path(run, path):
+    if path is None or saturated(run):
         return None
-    if run.link_bytes_per_s is None and not near_least(path) and not shows_room(path):
-        return None  # a full link holds connections up in the same way
-    held = held_by_buffers(path)
-    if not held and (_shared(run) or _lossy(path)):
+    if held := _held(run, path):
+        return Limit("connections", _evidence(run, path, held), _advice(run))
+    return Limit("connections", _turns_said(run), _advice(run)) if _takes_turns(run) else None
+
+
+def _held(run: Summary, path: Path) -> str:
+    """What holds connections up on a path with room, in words; empty where nothing is seen to."""
+    if not _on_the_path(run, path) or _is_paced(path):
+        return ""
+    if link_rate(run) is None and not near_least(path) and not shows_room(path):
+        return ""  # a full link holds connections up in the same way
+    held = held_by_buffers(run, path)
+    if not held and (shares_connections(run) or _lossy_alone(run, path)):
         # As many connections as requests on a clean path: they start slowly, and more users would get more.
-        held = held_by_congestion(run, path, _shared(run))
-    return Limit("connections", _evidence(run, path, held), _advice(run)) if held else None
+        return held_by_congestion(run, path, shares_connections(run))
+    return held
+
+
+def lossy_or_policed(run: Summary) -> Limit | None:
+    """Several connections with windows of their own lose segments: a lossy path and a policer look alike."""
+    path = run.path
+    if path is None or link_rate(run) is not None or saturated(run) or not _on_the_path(run, path):
+        return None
+    if not _lossy(path) or not held_by_congestion(run, path, False) or not near_least(path):
+        return None
+    lost = f"{path.retransmits or 0:,} segments ({digits(100 * (loss_share(path) or 0.0))} %)"
+    why = f"{lost} were retransmitted on several connections: a lossy path and a policed rate look alike"
+    return Limit("inconclusive", why, "Give the link's rate with --link-mbit, then run again.")
 
 
 def _at_its_rate(run: Summary) -> Limit | None:
-    rate, carried, way = run.link_bytes_per_s, *_carried_per_s(run)
+    rate, carried, way = link_rate(run), *carried_per_s(run)
     if not rate or carried is None or carried < FULL_SHARE * rate or at_least(server_share(run), MOST):
         return None
-    said = f"{_mbit(carried)} of the link's {_mbit(rate)} Mbit/s were {way}"
+    of_all = "links'" if (run.hosts or 1) > 1 else "link's"
+    said = f"{_mbit(carried)} of the {of_all} {_mbit(rate)} Mbit/s were {way}"
     return Limit("link", f"{said} ({digits(100 * carried / rate)} %)", LESS)
+
+
+def _at_its_pace(run: Summary) -> Limit | None:
+    """BBR keeps no queue before a link that it fills: it sends at the rate that it saw arrive."""
+    path = run.path
+    if path is None or saturated(run) or not _is_paced(path) or not long(path):
+        return None
+    if not at_least(path.busy_share, ALWAYS_BUSY) or shows_room(path):
+        return None
+    pace, rate = _mbit(path.pacing_bytes_per_s or 0.0), _mbit(path.delivery_bytes_per_s or 0.0)
+    count = path.connections or 0
+    said = (
+        f"BBR paced each of {count:,} connections at {pace} Mbit/s and they delivered {rate}, "
+        f"busy {digits(100 * (path.busy_share or 0.0))} % of the time"
+    )
+    return Limit("link", said, LESS)
+
+
+def _is_paced(path: Path) -> bool:
+    """Whether BBR sets the pace, and connections deliver at it: what the path lets through limits them."""
+    if not at_least(path.bbr_share, LIMITED_SHARE) or not path.not_sent_bytes:
+        return False
+    return at_least(ratio(path.delivery_bytes_per_s, path.pacing_bytes_per_s), PACED_SHARE)
 
 
 def _full_queue(run: Summary) -> Limit | None:
@@ -92,28 +140,41 @@ def _full_queue(run: Summary) -> Limit | None:
         return None
     rate = "" if path.wire_bytes_per_s is None else f" at {_mbit(path.wire_bytes_per_s)} Mbit/s sent"
     said = f"{round_trips_said(path)}: a queue builds up on the path{rate}"
-    more = "" if run.link_bytes_per_s else " With --link-mbit the rate itself can be judged."
+    more = "" if link_rate(run) else " With --link-mbit the rate itself can be judged."
     return Limit("link", f"{said}; {_path_said(run)}", LESS + more)
 
 
-def _carried_per_s(run: Summary) -> tuple[float | None, str]:
-    """Bytes a second in the direction that carried more, and which that is."""
-    path = run.path
-    if path is None:
-        return None, ""
-    sent, received = path.wire_bytes_per_s, path.received_wire_bytes
-    back = ratio(received, run.counts.measure_ns and run.counts.measure_ns / 1e9)
-    return (back, "received") if back is not None and back > (sent or 0) else (sent, "sent")
-
-
 def _on_the_path(run: Summary, path: Path) -> bool:
-    """Whether most of the time is spent there and the connections are seldom idle."""
-    return at_least(path_share(run), MOST) and (path.busy_share is None or path.busy_share >= BUSY_SHARE)
+    """Whether most of the time is proven to be spent there, or connections are full, and are seldom idle."""
+    if path.busy_share is not None and path.busy_share < BUSY_SHARE:
+        return False
+    return at_least(path_share(run), MOST) or always_full(run)
 
 
-def _shared(run: Summary) -> bool:
+def _takes_turns(run: Summary) -> bool:
+    """Whether requests wait for their turn on a connection that takes one at a time, as HTTP/1.1's do."""
+    waited = ratio(run.phases.send_ns, service_ns(run))
+    return run.protocol == "http" and shares_connections(run) and at_least(waited, MOST)
+
+
+def _turns_said(run: Summary) -> str:
+    seen = run.tcp_connections or 0
+    count = "1 connection" if seen == 1 else f"{seen:,} connections"
+    waited = f"{ms(run.phases.send_ns)} of {ms(service_ns(run))} ms passed before a request was sent"
+    return (
+        f"{digits(in_flight(run) or 0.0)} requests under way on {count}, which take one at a time; {waited}"
+    )
+
+
+def shares_connections(run: Summary) -> bool:
+    """Whether more requests are under way than there are connections."""
     seen, under_way = run.tcp_connections, in_flight(run)
     return bool(seen) and under_way is not None and (seen or 0) < FEWER * under_way
+
+
+def _lossy_alone(run: Summary, path: Path) -> bool:
+    """Whether it is one connection that loses segments: of several, a policer may be what drops them."""
+    return _lossy(path) and (link_rate(run) is not None or (run.tcp_connections or 0) <= 1)
 
 
 def _lossy(path: Path) -> bool:
@@ -131,7 +192,9 @@ def _evidence(run: Summary, path: Path, held: str) -> str:
     lost = loss_share(path)
     if lost and path.retransmits:
         said.append(f"{path.retransmits:,} segments ({digits(100 * lost)} %) were retransmitted")
-    return "; ".join([*said, _path_said(run)])
+    if at_least(path_share(run), MOST):
+        return "; ".join([*said, _path_said(run)])
+    return "; ".join([*said, f"{kilobytes(path.not_sent_bytes or 0.0)} waited to be sent on each"])
 
 
 def round_trips_said(path: Path) -> str:
@@ -144,26 +207,47 @@ def _path_said(run: Summary) -> str:
 
 
 def _advice(run: Summary) -> str:
-    if run.protocol == "grpc" and run.channels != "per-user" and _shared(run):
+    if run.protocol == "grpc" and run.channels != "per-user" and shares_connections(run):
         return "Give each user its own channel: --channels per-user."
-    if run.channels not in ("", "per-user") and _shared(run):
+    if run.channels not in ("", "per-user") and shares_connections(run):
         return "Give each user its own connection: --channels per-user."
     return "Use more users or workers, and so more connections: each carries only what its window allows."
+
+
+def kilobytes(value: float) -> str:
+    """Bytes in words."""
+    return f"{digits(value / 1e3)} kB"
 
 
 def _mbit(bytes_per_s: float) -> str:
     return digits(bytes_per_s * 8 / 1e6)
 
 
-def held_by_buffers(path: Path) -> str:
+def held_by_buffers(run: Summary, path: Path) -> str:
     """Which buffer at one of the ends holds the connections up, in words; empty where none does."""
-    if not long(path):
+    if not long(path) or reads_slowly(run, path):
         return ""
     receiver, sender = path.rwnd_share or 0.0, path.sndbuf_share or 0.0
     if max(receiver, sender) < LIMITED_SHARE:
         return ""
     name, share = ("receiver's window", receiver) if receiver >= sender else ("send buffer", sender)
     return f"the {name} for {digits(100 * share)} % of that"
+
+
+def reads_slowly(run: Summary, path: Path) -> bool:
+    """Whether the receiver's window holds connections up that carry less than it allows in a round trip.
+
+    Then it is closed most of the time: the receiver does not take what has come. Over a path of unknown
+    windows that is not known, and on a short one no window explains it.
+    """
+    if not at_least(path.rwnd_share, LIMITED_SHARE):
+        return False
+    if not long(path):
+        return True
+    rate, rtt, seen = path.wire_bytes_per_s, path.min_rtt_ns, path.connections
+    if rate is None or rtt is None or not seen or not path.window_bytes:
+        return False
+    return rate * rtt / 1e9 / seen < FULL_WINDOW * path.window_bytes * (path.busy_share or 1.0)
 
 
 def held_by_congestion(run: Summary, path: Path, shared: bool) -> str:
@@ -174,7 +258,7 @@ def held_by_congestion(run: Summary, path: Path, shared: bool) -> str:
     heavy = (loss_share(path) or 0.0) >= HEAVY_LOSS
     if not heavy and not (long(path, BESIDE_NS if shared else LONG_NS) and fills_windows(run, path)):
         return ""
-    size = "" if path.cwnd_bytes is None else f" of {digits(path.cwnd_bytes / 1e3)} kB"
+    size = "" if path.cwnd_bytes is None else f" of {kilobytes(path.cwnd_bytes)}"
     return f"the congestion window{size}"
 
 

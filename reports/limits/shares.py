@@ -50,14 +50,12 @@ def work_ns(run: Summary) -> float:
 
 
 def path_ns(run: Summary) -> float | None:
-    """What a request spent between client and server, the handing over to the kernel and back included.
+    """What a request is proven to have spent between client and server, its handing to the kernel included.
 
-    Where the connections were not looked at, all that neither side explains. Where the server is silent, the
-    network's part may hold the wait for one held-back acknowledgement, which is taken off.
+    Where the connections were not looked at, all that neither side explains.
     """
     if run.network_ns is not None:
-        held_back = DELAYED_ACK_NS if run.server.total_ns is None else 0.0
-        return max(0.0, total(run.phases.send_ns, run.network_ns, run.phases.receive_ns) - held_back)
+        return total(run.phases.send_ns, run.network_ns, run.phases.receive_ns)
     whole, server = service_ns(run), run.server.total_ns
     if whole is None or server is None:
         return None

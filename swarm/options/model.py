@@ -219,7 +219,7 @@ class Options:
         help="Repeat up to this many times while a verdict of --gate is open; 0 adds no repeats")
 
     link_mbit: float = number(KNOWN, float, 0, 0, unit="Mbit/s", unset=UNKNOWN,
-        help="State the bandwidth of the link to the servers")
+        help="State the bandwidth of each client host's link to the servers")
     usd_per_hour: float = number(KNOWN, float, 0, 0, unit="US dollars per hour", unset=UNKNOWN,
         help="State what all servers together cost")
     p95_bound: float = number(KNOWN, float, 0, 0, unit="ms", unset=NONE,
@@ -237,6 +237,8 @@ class Options:
     space: tuple[str, ...] = several(DESCRIBED, "NAME=SPACE", unset="the model's name",
         help="Name the embedding space of an endpoint; embeddings of one space must agree")
     urls: Mapping[str, str] = of_backends(addresses)
+    dcgm_metrics_url: str = text(TARGETS, "URL", unset=NONE,
+        help="Set the address of dcgm-exporter's page, for the GPUs of all servers, e.g. http://gpu-host:9400/metrics")
     skip_trt: bool = switch(TARGETS,
         help="Leave out the compiled engine")
     models: Mapping[str, str] = of_backends(model_names)

@@ -1,0 +1,73 @@
+"""The server's intake and its answers as the limit: it takes requests slowly, or answers come slowly."""
+
+from reports.fold.records import ratio
+from reports.format import digits, ms
+from reports.limit import Limit
+from reports.limits.path import BESIDE_NS, BUSY_SHARE, LIMITED_SHARE, kilobytes, long, reads_slowly
+from reports.limits.shares import DELAYED_ACK_NS, MOST, at_least, saturated, service_ns
+from reports.summary.summary import Summary
+
+LARGE_BYTES = 65_536
+"""Of an answer: a smaller one fits in a connection's first windows, and takes a round trip at most."""
+ACK_TIMES = (0.95, 1.25)
+"""Of the time for which Linux may hold an acknowledgement back; timers and scheduling lengthen it."""
+
+
+def server_intake(run: Summary) -> Limit | None:
+    """The server's side keeps its receive window closed, although it has room for more work."""
+    path = run.path
+    if path is None or saturated(run) or not at_least(path.busy_share, BUSY_SHARE):
+        return None
+    if not at_least(path.rwnd_share, LIMITED_SHARE) or not reads_slowly(run, path):
+        return None
+    said = [
+        f"the receiver's window was full for {digits(100 * (path.rwnd_share or 0.0))} % of the time in which "
+        "connections had something to send"
+    ]
+    if path.not_sent_bytes:
+        said.append(f"{kilobytes(path.not_sent_bytes)} waited to be sent on each")
+    advice = (
+        "Find what reads the requests slowly: a proxy or sidecar whose own link is full, or the server's "
+        "front end. More connections or a faster client would not help."
+    )
+    return Limit("server-intake", "; ".join(said), advice)
+
+
+def downlink(run: Summary) -> Limit | None:
+    """Large answers take most of the time to arrive, over a path on which they are under way."""
+    path, answer = run.path, run.counts.response_bytes
+    if path is None or saturated(run) or not at_least(_receiving(run), MOST):
+        return None
+    if answer is None or answer < LARGE_BYTES or not long(path, BESIDE_NS):
+        return None
+    rate = ratio(answer, run.phases.receive_ns)
+    said = (
+        f"an answer of {kilobytes(answer)} took {ms(run.phases.receive_ns)} of {ms(service_ns(run))} ms "
+        f"to arrive, at {digits((rate or 0.0) * 8e3)} Mbit/s"
+    )
+    advice = (
+        "Ask for fewer bytes back (a smaller type, no tensors that nobody needs), or use a faster way back."
+    )
+    return Limit("downlink", said, advice)
+
+
+def nagle(run: Summary) -> Limit | None:
+    """The rest of a small answer comes as late as a held-back acknowledgement of its first part."""
+    path, took, answer = run.path, run.phases.receive_ns, run.counts.response_bytes
+    if took is None or answer is None or answer >= LARGE_BYTES or not at_least(_receiving(run), MOST):
+        return None
+    if path is None or path.min_rtt_ns is None or path.min_rtt_ns > DELAYED_ACK_NS / 2:
+        return None
+    least, most = (times * DELAYED_ACK_NS for times in ACK_TIMES)
+    if not least <= took <= most + path.min_rtt_ns:
+        return None
+    said = (
+        f"the rest of an answer of {kilobytes(answer)} came {ms(took)} ms after its first byte, over round "
+        f"trips of {ms(path.min_rtt_ns)} ms: as long as an acknowledgement is held back"
+    )
+    advice = "Set TCP_NODELAY in the server or its proxy, or have it write head and body at once."
+    return Limit("nagle", said, advice)
+
+
+def _receiving(run: Summary) -> float | None:
+    return ratio(run.phases.receive_ns, service_ns(run))

@@ -1,10 +1,10 @@
 """What stands in for something else, and what else is said once of endpoints, above all numbers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from reports.format import listed
-from reports.stats.repeats import grouped
+from reports.stats.repeats import delays_paid, grouped
 from reports.study.study import Study
 
 RANDOM_WEIGHTS = "Random weights: timings are real, embeddings mean nothing."
@@ -24,10 +24,20 @@ def disclosures(study: Study, endpoints: Iterable[str]) -> tuple[str, ...]:
     said += [
         f"{name}: {FETCHED}." for name in names if study.described.get(name, {}).get("fetched_by_server")
     ]
+    said += waits_said(study, names)
     labels = [str(study.described.get(name, {}).get("weights", "")) for name in names]
     if any(label.startswith("random") for label in labels):
         said.append(RANDOM_WEIGHTS)
     return tuple(dict.fromkeys([*said, *links_said(study)]))
+
+
+def waits_said(study: Study, endpoints: Collection[str]) -> list[str]:
+    """What one user waits for at some of these endpoints and not at others; none where all are alike."""
+    serial = [run for run in study.started if run.serial and run.succeeded and not run.is_floor]
+    told = {(run.endpoint, next(delays_paid([run]), "")) for run in serial if run.endpoint in endpoints}
+    paid = grouped(sorted(pair for pair in told if pair[1]), lambda pair: pair[1])
+    free = {name for name, _ in told} - {name for pairs in paid.values() for name, _ in pairs}
+    return [f"{listed([name for name, _ in pairs])}: {text}." for text, pairs in paid.items() if free]
 
 
 def guessed(study: Study) -> Iterator[str]:

@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, milliseconds
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.stats.repeats import Runs, Value, absence, resting_on, spread_of, taints
+from reports.stats.figures import holds_waits
+from reports.stats.repeats import Runs, Value, absence, delays_paid, resting_on, spread_of, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
 
@@ -97,7 +98,8 @@ def measured(runs: Runs, value: Value, notes: Footnotes, form: Form = digits) ->
     found = spread_of(behind, value)
     if found is None:
         return TableCell(MISSING, notes.marks([absence(runs)]))
-    return TableCell(found.said(form), notes.marks(taints(behind)), found.median)
+    marks = [*taints(behind), *(delays_paid(behind) if holds_waits(value) else ())]
+    return TableCell(found.said(form), notes.marks(marks), found.median)
 
 
 FEW = "*"
@@ -121,8 +123,10 @@ def percentile_cell(runs: Runs, percentile: str, notes: Footnotes, spread: bool 
     cell = (measured if spread else number)(runs, value, notes, milliseconds)
     if cell.value is None:
         return cell
-    few = few_samples(percentile, min(run.succeeded for run in resting_on(runs, value)))
-    return replace(cell, text=cell.text + few)
+    behind = resting_on(runs, value)
+    few = few_samples(percentile, min(run.succeeded for run in behind))
+    marks = (*cell.marks, *notes.marks(delays_paid(behind)))
+    return replace(cell, text=cell.text + few, marks=marks)
 
 
 def percentile(name: str) -> Columns[Runs]:

@@ -1,6 +1,7 @@
 """Figures of one run, the fastest cell, and the ways over HTTP and gRPC that are pairs."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from operator import attrgetter
 
 from reports.stats.log_ratio import log_ratio
@@ -18,15 +19,21 @@ def fastest_cell(cells: Iterable[Runs]) -> Runs:
     return max(sound or every, key=lambda runs: typical(runs, images_per_s) or 0.0, default=[])
 
 
-def in_ms(path: str) -> Value:
+@dataclass(frozen=True)
+class InMs:
     """Some nanoseconds of a part of a run, such as `latency.p50_ns`, in milliseconds."""
-    found = attrgetter(path)
 
-    def value(run: Summary) -> float | None:
-        value_ns: float | None = found(run)
+    path: str
+
+    def __call__(self, run: Summary) -> float | None:
+        """Those of one run."""
+        value_ns: float | None = attrgetter(self.path)(run)
         return None if value_ns is None else value_ns / 1e6
 
-    return value
+
+def in_ms(path: str) -> InMs:
+    """The value at a path."""
+    return InMs(path)
 
 
 latency_ms, compute_ms = in_ms("latency.p50_ns"), in_ms("server.compute_ns")
@@ -36,6 +43,13 @@ latency_ms, compute_ms = in_ms("latency.p50_ns"), in_ms("server.compute_ns")
 def images_per_s(run: Summary) -> float | None:
     """Images per second; None where nothing succeeded: 0 would say "slow" where the run failed."""
     return run.counts.images_per_s if run.succeeded else None
+
+
+def holds_waits(value: Value) -> bool:
+    """Whether a figure depends on how long requests waited at the server."""
+    if isinstance(value, InMs):
+        return value.path.startswith(("latency.", "service."))
+    return value is images_per_s
 
 
 def not_told_apart(best: Runs, other: Runs) -> bool:

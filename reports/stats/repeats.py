@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Self, TypeVar
 
-from reports.format import digits
+from reports.format import NS_PER_MS, digits, milliseconds
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -81,6 +81,14 @@ def scarcity(counts: Collection[int]) -> str:
 def taints(runs: Runs) -> Iterator[str]:
     """Each caveat that invalidates one of the runs; what to do about it is said once, under Caveats."""
     return (f"invalidated: {caveat.code}" for run in runs for caveat in run.caveats if caveat.tainted)
+
+
+def delays_paid(runs: Runs) -> Iterator[str]:
+    """What a figure of the latency or the rate of one user holds where its server waits for others."""
+    for run in runs:
+        if run.serving and any(caveat.code == "batching-delay" for caveat in run.caveats):
+            saved = milliseconds((run.serving.batching_delay_ns or 0) / NS_PER_MS)
+            yield f"a lone request pays the batching delay in full: --queue-delay-us 0 would save {saved} ms"
 
 
 def absence(runs: Runs) -> str:

@@ -28,6 +28,7 @@ from reports.ledger.ledger import (
     tag_of,
 )
 from reports.ledger.records import OF_RUNS, OF_STUDIES
+from reports.limits.neighbours import among_neighbours
 from reports.published_study import of_published_study
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary, Way
@@ -163,7 +164,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         cut_line=found.cut_line,
         plan=tuple(plan),
         colds=tuple(found.of_kind("cold")),
-        runs=tuple(runs[tag_of(entry)] for entry in plan),
+        runs=among_neighbours([runs[tag_of(entry)] for entry in plan]),
         timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
         coarse=coarse,
         scalings=tuple(scalings[tag] for entry in plan if (tag := tag_of(entry)) in scalings),

@@ -9,12 +9,13 @@ from reports.backend_facts import facts_of, model_of
 from reports.caveat import Caveat, caveat
 from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
 from reports.caveats.client import client_caveats
+from reports.caveats.gpu import gpu_caveats
 from reports.caveats.run import random_input, run_caveats, varying_load
 from reports.fold.path import standing_alone
 from reports.fold.run_records import RunRecords
 from reports.fold.samples import costs
 from reports.fold.server import server_side, serving_gap, serving_of
-from reports.fold.server_facts import memory_of, trace_of
+from reports.fold.server_facts import memory_of, shed_of, trace_of
 from reports.fold.windows import (
     Distribution,
     abandoned,
@@ -25,7 +26,8 @@ from reports.fold.windows import (
 )
 from reports.fold.workers import worker_shares
 from reports.limits.rules import limit_of
-from reports.summary.summary import Summary, breakdown
+from reports.summary.network import remainder
+from reports.summary.summary import Summary
 
 BYTES_OF_MBIT = 1e6 / 8
 DISTRIBUTIONS = {
@@ -57,7 +59,9 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     about = (header.get("endpoints") or {}).get(whole.endpoint) or {}
     inputs = () if whole.is_floor else about.get("inputs") or ()
     doubted = (*whole.caveats, *axis_caveats(whole, links), *random_input(inputs))
-    return attributed(replace(whole, cost=cost, caveats=doubted))
+    # A server that was started by the study runs on the master's machine; older headers tell no more.
+    local = about.get("local", True if about.get("embedded") else None)
+    return attributed(replace(whole, cost=cost, local=local, caveats=doubted))
 
 
 def _named(planned: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,13 +82,14 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
     readings, serving = run.samples.measured, serving_of(run.of_kind("serving"))
     phase_ns = measure_ns(load, run.workers.values(), drained) if counted.finished else None
     server = server_side(
-        run.of_kind("server"), counted, status, run.samples.missed("measure"), run.samples.requests
-    )
+        run.of_kind("server"), counted, status, run.samples.missed("measure"), run.samples.seen
+    ).over(phase_ns, serving)
     doubted = (
         *(caveat(record["code"], record["text"]) for record in run.of_kind("caveat")),
         *run_caveats(status, note, counted, run.workers, drained, server),
         *serving_gap(run.of_kind("serving")),
         *_unsampled(run),
+        *gpu_caveats(readings.each_gpu),
         *client_caveats(run.planned, counted, sent, fit, times["latency"], times["send_delay"]),
         *varying_load(run.planned["stages"]),
     )
@@ -93,10 +98,12 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
         "counts": request_counts(counted, phase_ns),
         "sent": sent,
         "phases": client_phases(counted),
-        "server": server.over(phase_ns, serving.instances if serving else None),
+        "server": server,
         "serving": serving,
         "trace": trace_of(run.of_kind("trace")),
         "memory": memory_of(run.of_kind("memory")),
+        "shed": shed_of(run.of_kind("server")),
+        "server_cpu": run.samples.cpu.found,
         "path": run.path.path(counted.images),
         "generator": fit,
         "client_cpu": run.health.cpu_of(run.workers, counted.finished),
@@ -104,6 +111,7 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
         "host_cpu_pct": readings.host_cpu_pct,
         "gpu": readings.over,
         "gpus": readings.gpus,
+        "each_gpu": readings.each_gpu,
         "caveats": doubted,
     }
 
@@ -119,8 +127,8 @@ def attributed(run: Summary) -> Summary:
     if run.path is not None and gap is not None:
         # The path's totals are not of the run's load, so they are unknown.
         seen = replace(run, path=standing_alone(run.path), caveats=(*run.caveats, gap))
-    network_ns, unexplained_ns = breakdown(seen)
-    whole = replace(seen, network_ns=network_ns, unexplained_ns=unexplained_ns)
+    proven_ns, most_ns, unexplained_ns = remainder(seen)
+    whole = replace(seen, network_ns=proven_ns, network_most_ns=most_ns, unexplained_ns=unexplained_ns)
     doubted = replace(whole, caveats=(*whole.caveats, *attribution_caveats(whole)))
     return replace(doubted, limit=limit_of(doubted))
 

@@ -1,0 +1,337 @@
+"""What other levels and other numbers of connections say of a run's limit."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.caveat import caveat
+from reports.ledger.axes import Topology
+from reports.limit import Limit
+from reports.limits.neighbours import UNSOUND, UNTESTED, Neighbour, among_neighbours
+from reports.limits.rules import limit_of
+from reports.study.study import load_study
+from reports.summary.summary import Summary
+from tests.reports.builder import Book
+from tests.reports.limit_runs import MS, PATH, a_run, at_server, on_path
+from tests.reports.lines import health_line, triton
+from tests.reports.parts import changed
+
+ONE = {"instances": 1, "max_batch": 0, "batching": False}
+SHARED = {"protocol": "grpc", "endpoint": "emulated-grpc", "channels": "shared"}
+LOSSY = {
+    "connections": 1,
+    "wire_bytes_per_s": 7.4 * 602_289 * 1.05,
+    "retransmits": 28,
+    "segments_out": 40_000,
+}
+NOTHING = "nothing was seen to be full"
+
+
+def mva(users: int, work_ms: float, elsewhere_ms: float) -> tuple[float, float]:
+    """Response time at one queue in ms and requests a ms, by exact mean value analysis of a closed loop."""
+    queued = response = rate = 0.0
+    for population in range(1, users + 1):
+        response = work_ms * (1 + queued)
+        rate = population / (response + elsewhere_ms)
+        queued = rate * response
+    return response, rate
+
+
+def one_queue(users: int, work_ms: float = 40.0, elsewhere_ms: float = 40.0, **changes: Any) -> Summary:
+    """A run of so many users of one instance that takes requests one by one."""
+    response, rate = mva(users, work_ms, elsewhere_ms)
+    known: dict[str, Any] = {"cell": f"emulated-http/b1/c{users}", "level": users, "in_flight": float(users)}
+    known |= {"images_per_s": 1e3 * rate, "server_busy": min(1.0, rate * work_ms), "serving": ONE}
+    known |= {"network_ns": elsewhere_ms * MS, "unexplained_ns": 0.0, "measure_ns": None}
+    return at_server(response - work_ms, work_ms, response + elsewhere_ms, **known | changes)
+
+
+def at_rates(code: str, *levels: tuple[int, float], **changes: Any) -> list[Summary]:
+    """A run for each pair of users and images a second, each with this limit."""
+    limit = Limit(code, "what was seen", "What would help.")
+    return [
+        a_run(cell=f"emulated-http/b1/c{users}", level=users, images_per_s=rate, limit=limit, **changes)
+        for users, rate in levels
+    ]
+
+
+def repeated(run: Summary, *rates: float) -> list[Summary]:
+    return [changed(run, repeat=at, images_per_s=rate) for at, rate in enumerate(rates, 1)]
+
+
+def stand(runs: list[Summary]) -> list[Limit]:
+    return [run.limit for run in among_neighbours(runs) if run.limit]
+
+
+def judged(*runs: Summary) -> list[Limit]:
+    """The same of runs that are judged one by one before."""
+    return stand([changed(run, limit=limit_of(run)) for run in runs])
+
+
+def test_one_queue_at_four_levels() -> None:
+    """It is full at four users, where eight get a fiftieth more; two already use it most of the time."""
+    runs = [one_queue(users) for users in (1, 2, 4, 8)]
+    rates = [run.counts.images_per_s for run in runs]
+    assert rates == pytest.approx([12.5, 20.0, 24.62, 25.0], abs=0.01)
+    alone = [limit.code for run in runs for limit in judged(run)]
+    assert alone == ["offered-load", "server-compute", "server-queue", "server-queue"]
+    found = judged(*runs)
+    assert [limit.code for limit in found] == [
+        "offered-load",
+        "offered-load",
+        "server-queue",
+        "server-queue",
+    ]
+    assert found[1].evidence.startswith(
+        "4 users got 23 % more images/s than 2, so nothing was full; compute took"
+    )
+    assert found[1].advice.startswith("Add users")
+    assert "more instances" in found[2].advice
+
+
+def test_a_queue_without_anything_else_is_full_with_one_user() -> None:
+    runs = [one_queue(users, elsewhere_ms=1.0) for users in (1, 2, 4)]
+    codes = [limit.code for limit in judged(*runs)]
+    assert codes == ["server-compute", "server-compute", "server-queue"]
+
+
+@pytest.mark.parametrize("code", ["server-queue", "server-compute", "link", "downlink", "server-intake"])
+@pytest.mark.parametrize(("rate", "kept"), [(110.0, True), (115.0, True), (120.0, False), (90.0, True)])
+def test_what_the_next_level_gains_is_no_sign_of_something_full(code: str, rate: float, kept: bool) -> None:
+    first, _ = stand(at_rates(code, (4, 100.0), (16, rate)))
+    assert first.code == (code if kept else "offered-load")
+    if not kept:
+        assert first.evidence == "16 users got 20 % more images/s than 4, so nothing was full; what was seen"
+        assert first.advice == "Add users: the next level of this study got more images/s."
+
+
+@pytest.mark.parametrize("code", ["client-cpu", "client-loop", "server-cold", "inconclusive", "rate-limited"])
+def test_limits_that_neighbours_leave_alone(code: str) -> None:
+    first, _ = stand(at_rates(code, (4, 100.0), (16, 200.0)))
+    assert first == Limit(code, "what was seen", "What would help.")
+
+
+@pytest.mark.parametrize(
+    ("rate", "code"), [(103.0, "inconclusive"), (106.0, "offered-load"), (97.0, "inconclusive")]
+)
+def test_no_offered_load_where_more_users_gain_nothing(rate: float, code: str) -> None:
+    first, second = stand(at_rates("offered-load", (4, 100.0), (16, rate)))
+    assert first.code == code
+    assert second.code == "offered-load"
+
+
+def test_the_words_of_a_gain_that_is_none() -> None:
+    first, _ = stand(at_rates("offered-load", (4, 100.0), (16, 102.0)))
+    assert first.evidence == f"16 users gained only 2 % over 4, and {NOTHING}"
+    assert first.advice.startswith("More users would not help: look for what states no times of its own")
+    fewer, _ = stand(at_rates("offered-load", (4, 100.0), (16, 95.0)))
+    assert fewer.evidence == f"16 users got 5 % fewer images/s than 4, and {NOTHING}"
+
+
+def test_the_level_above_says_what_is_full() -> None:
+    [lower] = at_rates("offered-load", (4, 100.0))
+    [upper] = at_rates("server-queue", (16, 102.0))
+    first, _ = stand([lower, upper])
+    assert first.evidence == f"16 users gained only 2 % over 4, and {NOTHING}; 16 users had server-queue"
+    assert first.advice == "More users would not help: see the level above, whose limit is named."
+
+
+def test_hardly_more_users_are_no_test() -> None:
+    """Of a tenth more users nobody expects more than a tenth; the level after that tells."""
+    assert stand(at_rates("offered-load", (40, 100.0), (44, 102.0)))[0].code == "offered-load"
+    first, _, _ = stand(at_rates("offered-load", (40, 100.0), (44, 102.0), (80, 101.0)))
+    assert first.evidence.startswith("80 users gained only 1 % over 40")
+
+
+def test_a_study_of_one_level_is_as_it_was() -> None:
+    for code in ("server-queue", "link", "offered-load"):
+        assert stand(at_rates(code, (4, 100.0)))[0] == Limit(code, "what was seen", "What would help.")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"batch": 8},
+        {"endpoint": "emulated-grpc"},
+        {"payload": "jpeg"},
+        {"link": "wan"},
+        {"instances": 2},
+        {"load": "open"},
+        {"variant": "x", "queue_delay_us": 0},
+    ],
+)
+def test_cells_that_differ_in_more_than_the_level_are_no_neighbours(other: dict[str, Any]) -> None:
+    [lower], [upper] = at_rates("server-queue", (4, 100.0)), at_rates("server-queue", (16, 200.0), **other)
+    assert stand([lower, upper])[0].code == "server-queue"
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"caveats": (caveat("client-bound", "at its limit"),)},
+        {"limit": Limit("client-cpu", "busy", "Add workers.")},
+        {"limit": Limit("server-cold", "cold", "Warm up.")},
+        {"status": "aborted"},
+        {"requests": 9},
+        {"images_per_s": None},
+    ],
+)
+def test_a_neighbour_that_says_nothing_of_the_server_is_passed_over(spoilt: dict[str, Any]) -> None:
+    lower, upper, highest = at_rates("server-queue", (4, 100.0), (8, 200.0), (16, 100.0))
+    upper = changed(upper, **spoilt)
+    assert stand([lower, upper])[0].code == "server-queue"
+    assert stand([lower, upper, highest])[0].code == "server-queue"
+    idle = replace(lower, limit=Limit("offered-load", "idle", "Add users."))
+    assert stand([idle, upper])[0].code == "offered-load"
+
+
+def test_repeats_must_tell_that_there_is_a_gain() -> None:
+    lower, upper = at_rates("server-queue", (4, 100.0), (16, 130.0))
+    clear = [*repeated(lower, 95.0, 100.0, 105.0), *repeated(upper, 125.0, 130.0, 135.0)]
+    assert {limit.code for limit in stand(clear)[:3]} == {"offered-load"}
+    unclear = [*repeated(lower, 95.0, 100.0, 128.0), *repeated(upper, 125.0, 130.0, 135.0)]
+    assert {limit.code for limit in stand(unclear)} == {"server-queue"}
+
+
+def test_repeats_must_tell_that_there_is_none() -> None:
+    lower, upper = at_rates("offered-load", (4, 100.0), (16, 102.0))
+    clear = [*repeated(lower, 98.0, 100.0, 103.0), *repeated(upper, 100.0, 102.0, 105.0)]
+    assert [limit.code for limit in stand(clear)] == ["inconclusive"] * 3 + ["offered-load"] * 3
+    unclear = [*repeated(lower, 80.0, 100.0, 120.0), *repeated(upper, 82.0, 102.0, 122.0)]
+    assert {limit.code for limit in stand(unclear)} == {"offered-load"}
+
+
+def test_a_wait_for_a_batch_that_others_end() -> None:
+    """One user pays the delay; the second joins in it. Sizes are not known, so nothing is said of batches."""
+    serving = {"instances": 1, "max_batch": 32, "batching": True, "batching_delay_ns": 10 * MS}
+    known = {"serving": serving, "server_busy": 0.3}
+    alone = at_server(10, 5, 16, **known, cell="c1", level=1, in_flight=1.0, images_per_s=62.5)
+    two = at_server(10, 5, 16, **known, cell="c2", level=2, in_flight=2.0, images_per_s=125.0)
+    assert [limit.code for limit in judged(alone)] == ["server-queue"]
+    first, _ = judged(alone, two)
+    assert first.code == "offered-load"
+    assert first.evidence.startswith(
+        "2 users got 100 % more images/s than 1, so nothing was full; requests waited"
+    )
+    assert "Or lower the batching delay (--queue-delay-us)" in first.advice
+
+
+def over_wan(rate: float, connections: int = 1, **changes: Any) -> Summary:
+    """Sixteen users over a long path that loses segments."""
+    channels = changes.get("channels", "shared")
+    known = {"cell": f"emulated-grpc/b1/c16/{channels}", "level": 16, "in_flight": 16.0, "images_per_s": rate}
+    path = LOSSY | {"connections": connections}
+    return on_path(2_150, path, **SHARED | known | changes)
+
+
+def test_connections_that_no_other_cell_tests() -> None:
+    [limit] = judged(over_wan(7.4))
+    assert limit.code == "connections"
+    assert limit.evidence.endswith(f"; {UNTESTED}")
+
+
+def test_more_connections_that_carried_more() -> None:
+    first, _ = judged(over_wan(7.4), over_wan(40.0, 16, channels="per-user"))
+    assert first.code == "connections"
+    assert first.evidence.endswith("; 16 connections got 441 % more images/s than 1")
+    assert first.advice == "Give each user its own channel: --channels per-user."
+
+
+def test_more_connections_by_more_workers() -> None:
+    more = over_wan(22.0, 4, topology=Topology(4, 0), variant="4w", cell="4w")
+    first, _ = judged(over_wan(7.4), more)
+    assert first.evidence.endswith("; 4 connections got 197 % more images/s than 1")
+
+
+def test_more_connections_that_carried_no_more() -> None:
+    first, _ = judged(over_wan(7.4), over_wan(7.5, 16, channels="per-user"))
+    assert first.code == "inconclusive"
+    assert first.evidence.startswith(
+        "16 connections gained only 1 % over 1, so they are not what limits it; "
+    )
+    assert first.advice.startswith("More connections would not help")
+
+
+def test_other_channels_that_brought_no_more_connections_are_no_test() -> None:
+    first, _ = judged(over_wan(7.4), over_wan(7.4, 1, channels="same-args"))
+    assert first.evidence.endswith(f"; {UNTESTED}")
+
+
+def test_more_connections_of_a_client_at_its_limit_are_no_test() -> None:
+    bound = over_wan(7.5, 16, channels="per-user", caveats=(caveat("client-bound", "at its limit"),))
+    first, _ = judged(over_wan(7.4), bound)
+    assert first.code == "connections"
+    assert first.evidence.endswith(f"; {UNSOUND}")
+
+
+def test_more_users_that_bring_more_connections() -> None:
+    """Each has its own: that more of them carry no more refutes it, and that they carry more is room."""
+    [lower] = at_rates("connections", (4, 100.0), channels="per-user", path={"connections": 4})
+    more, same = (
+        at_rates("connections", (16, rate), channels="per-user", path={"connections": 16})[0]
+        for rate in (300.0, 101.0)
+    )
+    assert stand([lower, more])[0].code == "offered-load"
+    first, _ = stand([lower, same])
+    assert first.code == "inconclusive"
+    assert first.evidence.startswith("16 connections gained only 1 % over 4, so they are not what limits it")
+
+
+def test_more_users_of_one_connection_are_less_than_more_connections() -> None:
+    """Both gain: what gains most is named."""
+    lower = over_wan(7.4, level=8, in_flight=8.0, cell="c8")
+    users = over_wan(9.0)
+    connections = over_wan(30.0, 8, channels="per-user", level=8, in_flight=8.0, cell="c8p")
+    assert judged(lower, users, connections)[0].code == "connections"
+    assert judged(lower, users)[0].code == "offered-load"
+
+
+def test_room_that_was_not_seen_is_shown_by_the_next_level() -> None:
+    silent: dict[str, Any] = {"server_busy": None, "server_queue_ns": 4 * MS}
+    lower = a_run(**silent, cell="c4", images_per_s=100.0)
+    upper = a_run(**silent, cell="c8", level=8, images_per_s=180.0, in_flight=8.0)
+    assert judged(lower)[0].code == "inconclusive"
+    first = judged(lower, upper)[0]
+    assert (first.code, first.evidence) == (
+        "offered-load",
+        "8 users got 80 % more images/s than 4, so nothing was full",
+    )
+
+
+def test_a_run_that_was_not_begun_has_no_limit() -> None:
+    [run] = at_rates("link", (4, 100.0))
+    assert among_neighbours([replace(run, status="not-run", limit=None)])[0].limit is None
+    assert among_neighbours([]) == ()
+
+
+def test_what_is_said_of_a_neighbour() -> None:
+    beside = Neighbour(at_rates("link", (16, 145.0)), (100.0,))
+    assert beside.gain == pytest.approx(0.45)
+    assert (beside.gains, beside.stalls) == (True, False)
+    assert beside.said("16 users", "4") == "16 users got 45 % more images/s than 4"
+    assert beside.connections == PATH.connections
+
+
+def test_a_ledger_of_two_levels_is_judged_as_a_whole(tmp_path: Path) -> None:
+    """Executions of one and of eight images take 8 ms, all of the time: sixteen users fill a quarter."""
+    book = Book()
+    for users, size in ((1, 1), (16, 8)):
+        took_ms, executions = 9 if users == 1 else 17, 480 // size
+        counters = triton(480, 1, 8 * MS, (took_ms - 9) * MS)
+        counters |= {
+            "executions": executions,
+            "batches": {str(size): [executions, executions * 8 * MS, 9, 9]},
+        }
+        tag = book.add("onnx-http", 1, users, {"w0": [took_ms * MS] * 480}, counters=counters)
+        book.serving(tag, max_batch=32)
+        book.records.append(health_line(tag, "w0"))
+    first, second = load_study(book.write(tmp_path)).runs
+    assert first.limit is not None
+    assert second.limit is not None
+    assert (first.limit.code, second.limit.code) == ("batches-not-full", "batches-not-full")
+    assert first.limit.evidence.startswith(
+        "executions had 1.00 of at most 32 images and took 8.0 ms whatever"
+    )
+    assert first.limit.evidence.endswith("; 16 users got 747 % more images/s than 1")

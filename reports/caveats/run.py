@@ -1,17 +1,21 @@
 """Which caveats one run deserves, judged from its records."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from reports.caveat import Caveat, caveat
+from reports.fold.replicas import too_few
 from reports.fold.server import ServerSide
-from reports.fold.windows import Windows, undrained
+from reports.fold.windows import REFUSALS, Windows, undrained
 from reports.ledger.ledger import Record
 
 ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
 """Results behind a percentile that is to be trusted: ten of them must lie beyond it."""
-UNANSWERED = ("refused", "unreachable", "reset", "timeout", "dns", "exhausted")
-"""Kinds of failures that the server may have counted, or may never have heard of."""
+SERVERS_OWN = ("ABORTED", "DATA_LOSS", "INTERNAL", "UNAVAILABLE", "UNKNOWN")
+"""Codes of gRPC by which a server says that it is at fault."""
+AGAIN_SHARE = 0.5
+"""Of the refusals: most of them then say when to ask again."""
 RANDOM = "random"
 """The role of an input of which nobody knows what it is to hold."""
 DOUBTFUL = {"p95": "p95, p99 and p99.9 are", "p99": "p99 and p99.9 are", "p99.9": "p99.9 is"}
@@ -33,7 +37,7 @@ def run_caveats(
         yield caveat("no-data", "no request succeeded in the measure phase")
     yield from _samples(counts.ok)
     if counts.failures:
-        yield caveat("failures", f"{counts.failures} of {counts.finished}: {_kinds(counts.failure_kinds)}")
+        yield caveat("failures", f"{counts.failures} of {counts.finished}: {_kinds(counts)}")
     if missing := undrained(workers, drained):
         yield caveat("cut-short", f"no end of the measure phase from {', '.join(missing)}")
     elif sum(line["finished"] for line in drained) != counts.finished:
@@ -43,13 +47,10 @@ def run_caveats(
         )
     if workers and server.gap:
         yield server.gap
-    if server.requests is not None and not _least_counted(counts) <= server.requests <= counts.sent:
+    if server.requests is not None and server.requests > counts.sent:
         yield caveat("counts-mismatch", f"sent {counts.sent} requests, the server counted {server.requests}")
-
-
-def _least_counted(counts: Windows) -> int:
-    """How many of the requests sent the server must have counted."""
-    return counts.sent - sum(counts.failure_kinds.get(kind, 0) for kind in UNANSWERED)
+    if said := server.several or too_few(server.requests, counts):
+        yield caveat("several-servers", said)
 
 
 def _samples(count: int) -> Iterator[Caveat]:
@@ -72,7 +73,33 @@ def random_input(inputs: Sequence[Any]) -> Iterator[Caveat]:
         yield caveat("random-input", f"what it is sent as {' and '.join(names)} is random")
 
 
-def _kinds(failure_kinds: Mapping[str, int]) -> str:
-    """Failures by kind in words, most frequent first."""
-    ranked = sorted(failure_kinds.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{kind} {count}" for kind, count in ranked)
+def _kinds(counts: Windows) -> str:
+    """Failures by kind in words, most frequent first, with their codes: rejected 9 (429 with Retry-After)."""
+    codes = defaultdict[str, dict[str, int]](dict)
+    for code, count in counts.failure_codes.items():
+        codes[kind_of_code(code)][code] = count
+    ranked = _ranked(counts.failure_kinds)
+    return ", ".join(f"{kind} {count}{_codes(codes[kind], counts.retry_after)}" for kind, count in ranked)
+
+
+def _codes(found: Mapping[str, int], retry_after: int) -> str:
+    """The codes of the failures of a kind, with how many have each where they are several."""
+    if not found:
+        return ""
+    codes = ", ".join(f"{code} {count}" for code, count in _ranked(found)) if len(found) > 1 else min(found)
+    refused = sum(count for code, count in found.items() if code in REFUSALS)
+    again = " with Retry-After" if refused and retry_after >= AGAIN_SHARE * refused else ""
+    return f" ({codes}{again})"
+
+
+def kind_of_code(code: str) -> str:
+    """The kind of failures with an HTTP status, a gRPC code, or the system's name of an error."""
+    if code.isdecimal():
+        return {"4": "rejected", "5": "server-error"}.get(code[0], "bad-reply")
+    if code.startswith("E"):
+        return "exhausted"
+    return "server-error" if code in SERVERS_OWN else "rejected"
+
+
+def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -21,6 +21,7 @@ COARSE = (
     "coarse: ticks of the kernel's clock, the phase's edges and requests under way at its end may come to "
     "more than a fifth of it"
 )
+TAKEN = ("throttled_ns", "stolen_ns", "pressure_ns", "lock_wait_ns")
 IDLE_PCT = 10.0
 """Five times what an idle worker was seen to take of a core."""
 MOSTLY_FIXED = (
@@ -36,7 +37,12 @@ class ClientHealth:
     `loop_cpu_pct` that of a worker's event loop alone. `cpu_wait_pct` is the share of time in which a loop
     was ready to run and had no core, `awake_pct` that in which one loop ran or was ready to. `loop_delay_ns`
     is how long an event at a random moment waits for the loop, on average; of loops that stopped at least
-    three times. `in_flight` is the mean over seconds of all workers together.
+    three times. `lock_wait_ns` is the mean wait for the interpreter lock. `in_flight` is the mean over
+    seconds of all workers together.
+
+    `throttled_pct` is the share of time in which the cgroup of the most throttled worker was stopped, and
+    `cpu_quota` the cores that it allows. `stolen_pct` is the share that a hypervisor took of the time for
+    which the processors of a worker's host were wanted; in `pressure_pct` some process there waited for one.
     """
 
     worker_cpu_pct: float | None = None
@@ -53,6 +59,11 @@ class ClientHealth:
     """By p95: of the fifty looks in a second, too few lie beyond p99."""
     gc_max_ns: int | None = None
     in_flight: float | None = None
+    lock_wait_ns: float | None = None
+    cpu_quota: float | None = None
+    throttled_pct: float | None = None
+    stolen_pct: float | None = None
+    pressure_pct: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,10 @@ class HealthSums:
     ran: Weighted = field(default_factory=Weighted)
     waited: Weighted = field(default_factory=Weighted)
     awake: Weighted = field(default_factory=Weighted)
+    taken: dict[str, Weighted] = field(default_factory=lambda: {name: Weighted() for name in TAKEN})
+    """By the record's names. The weight of what was stolen is what was wanted, of the lock's waits the looks."""
+    quota: float | None = None
+    """The smallest."""
     lag: Buckets = EMPTY
     looked_ns: int = 0
     users: int | None = None
@@ -98,6 +113,11 @@ class HealthSums:
             self.waited.add(waited_ns, span_ns)
         if ran_ns is not None and waited_ns is not None:
             self.awake.add(ran_ns + waited_ns, span_ns)
+        for name in TAKEN:
+            if (weight := _weight_of(record, name, span_ns)) and record.get(name) is not None:
+                self.taken[name].add(record[name], weight)
+        if record.get("cpu_quota") is not None:
+            self.quota = min(self.quota or record["cpu_quota"], record["cpu_quota"])
         if "lag" in record["histograms"]:
             self.looked_ns += span_ns
         self.users = self.users if record.get("users") is None else int(record["users"])
@@ -118,6 +138,23 @@ class HealthSums:
         if self.lag.counts[late_ns >= STOP_NS].sum() < LEAST_STOPS:
             return None
         return float(late_ns**2 @ self.lag.counts) / 2 / self.looked_ns
+
+
+def _weight_of(record: Record, name: str, span_ns: int) -> int:
+    """What a figure of `TAKEN` is a part of."""
+    if name == "lock_wait_ns":
+        return int(record.get("lock_looks") or 0)
+    if name == "stolen_ns":
+        return stealable_ns(record.get("wanted_ns") or 0, span_ns)
+    return span_ns
+
+
+def stealable_ns(wanted_ns: int, span_ns: int) -> int:
+    """For how long processors were wanted, at least half a core's time.
+
+    Of an idle host, one tick of the kernel's clock that was stolen would be a large share.
+    """
+    return max(wanted_ns, span_ns // 2)
 
 
 def span_of(record: Record) -> int:
@@ -170,6 +207,7 @@ class Health:
         busiest_loop, loop_pct = self._greatest(lambda worker: share_pct(worker.ran))
         most_delaying, delay_ns = self._greatest(lambda worker: worker.delay_ns)
         most_lagging, lag_ns = self._greatest(lambda worker: worker.lag_ns(95.0, LEAST_LOOKS))
+        most_throttled, throttled_pct = self._greatest(lambda worker: share_pct(worker.taken["throttled_ns"]))
         return ClientHealth(
             worker_cpu_pct=cpu_pct,
             busiest=busiest,
@@ -184,6 +222,11 @@ class Health:
             most_lagging=most_lagging,
             gc_max_ns=self.gc_max_ns,
             in_flight=in_flight,
+            lock_wait_ns=self._greatest(lambda worker: worker.taken["lock_wait_ns"].mean)[1],
+            cpu_quota=self.workers[most_throttled].quota if most_throttled else None,
+            throttled_pct=throttled_pct,
+            stolen_pct=self._greatest(lambda worker: share_pct(worker.taken["stolen_ns"]))[1],
+            pressure_pct=self._greatest(lambda worker: share_pct(worker.taken["pressure_ns"]))[1],
         )
 
     @property

@@ -4,47 +4,21 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from sys import intern
 from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.records import epoch_s
+from reports.fold.replicas import Seen
+from reports.fold.server_facts import CpuReadings
 from reports.ledger.ledger import Record
+from reports.machines.gpus import Gpus, GpuSums, GpuUse, gpus_at, mean, of_all, used
 
 HOUR_S = 3600
 COUNTED_S = 3
 """Between the first and the last reading of a counter that a mean is taken by."""
 COUNTERS = ("server", "pending_requests", "host")
 """What of a sample is counted from a start on."""
-
-
-@dataclass(frozen=True)
-class Gpus:
-    """All GPUs together: mean utilisation, sums of memory and power, slowest clock; None where unknown."""
-
-    util_pct: float | None = None
-    memory_bytes: float | None = None
-    power_w: float | None = None
-    sm_clock_mhz: float | None = None
-
-
-def gpus_at(sample: Record) -> Gpus:
-    """One second's reading."""
-    gpus = sample.get("gpus") or ()
-    util, memory, power, clock = (_of_all(gpus, name) for name in Gpus.__dataclass_fields__)
-    return Gpus(
-        util_pct=_mean(util),
-        memory_bytes=sum(memory) if memory else None,
-        power_w=sum(power) if power else None,
-        sm_clock_mhz=min(clock, default=None),
-    )
-
-
-def _of_all(gpus: Sequence[Record], name: str) -> list[float]:
-    """Each GPU's value; none at all where one GPU lacks it, since a part is no sum."""
-    found = [gpu[name] for gpu in gpus if gpu.get(name) is not None]
-    return found if len(found) == len(gpus) else []
 
 
 class Readings:
@@ -58,6 +32,7 @@ class Readings:
         self._counts = True
         """Whether each of these came after the one before, of the same GPUs, and was more for each."""
         self._gpus = 0
+        self._each = defaultdict[object, GpuSums](GpuSums)
         self._came_or_went = False
         """Whether one second had readings of fewer GPUs than another that had some."""
         for sample in samples:
@@ -68,8 +43,10 @@ class Readings:
         now, host = gpus_at(sample), sample.get("host") or {}
         self._util.extend(_known(now.util_pct))
         self._power.extend(_known(now.power_w))
-        gpus = sample.get("gpus") or ()
-        if _of_all(gpus, "energy_j"):
+        gpus = used(sample)
+        for gpu in gpus:
+            self._each[gpu.get("id")].add(gpu)
+        if of_all(gpus, "energy_j"):
             self._add_energy(sample["second"], {gpu.get("id"): gpu["energy_j"] for gpu in gpus})
         self._cpu.extend(_known(host.get("cpu_pct")))
         self._most_bytes = [max(known)] if (known := [*self._most_bytes, *_known(now.memory_bytes)]) else []
@@ -87,7 +64,7 @@ class Readings:
     def over(self) -> Gpus:
         """Mean utilisation and power, most memory, slowest clock."""
         most_bytes, slowest_mhz = (next(iter(one), None) for one in (self._most_bytes, self._slowest_mhz))
-        return Gpus(_mean(self._util), most_bytes, self._mean_power_w, slowest_mhz)
+        return Gpus(mean(self._util), most_bytes, self._mean_power_w, slowest_mhz)
 
     @property
     def _mean_power_w(self) -> float | None:
@@ -101,26 +78,27 @@ class Readings:
         (began, before), (ended, after) = (*self._energy, (0, {}), (0, {}))[:2]
         # A reading may come some tenths of a second late.
         if not self._counts or ended - began < COUNTED_S:
-            return _mean(self._power)
+            return mean(self._power)
         return (sum(after.values()) - sum(before.values())) / (ended - began)
 
     @property
     def host_cpu_pct(self) -> float | None:
         """The mean of the master's machine, in percent of all its cores; None where untold."""
-        return _mean(self._cpu)
+        return mean(self._cpu)
 
     @property
     def gpus(self) -> int | None:
-        """The most GPUs that a second had readings of; None where none had."""
+        """The most GPUs of the server that a second had readings of; None where none had."""
         return self._gpus or None
+
+    @property
+    def each_gpu(self) -> tuple[GpuUse, ...]:
+        """What each of them did."""
+        return tuple(sums.over(gpu) for gpu, sums in self._each.items())
 
 
 def _known(value: float | None) -> list[float]:
     return [] if value is None else [value]
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None
 
 
 class Samples:
@@ -134,6 +112,8 @@ class Samples:
         self.spans = defaultdict[int, list[Record]](list)
         self.measured = Readings()
         self.requests = array("q")
+        self._identities = list[str]()
+        self.cpu = CpuReadings()
         self._read = set[int]()
         """Seconds with the server's counters."""
         self._missing = list[tuple[int, str, str]]()
@@ -152,13 +132,21 @@ class Samples:
             known = self._measure or range(at, at + 1)
             self._measure = range(min(at, known.start), max(at + 1, known.stop))
             self.measured.add(sample)
+            if cpu := sample.get("server_cpu"):
+                self.cpu.add(at, cpu, sample.get("identity") or "")
             if server and "requests" in server:
                 self.requests.append(server["requests"])
+                self._identities.append(intern(sample.get("identity") or ""))
 
     def close(self, span: int, width_s: int) -> None:
         """Of this span nothing more comes."""
         if width_s > 1 and span in self.spans:
             self.spans[span] = [{**merged(self.spans[span]), "second": span}]
+
+    @property
+    def seen(self) -> list[Seen]:
+        """What the samples of the measure phase tell of the requests counted, and of who answered."""
+        return [Seen(*one) for one in zip(self.requests, self._identities, strict=True)]
 
     def missed(self, phase: str) -> list[str]:
         """What was said in a phase of what could not be read."""
@@ -225,8 +213,8 @@ class Cost:
 def costs(images_per_s: float | None, power_w: float | None, options: Mapping[str, Any]) -> Cost:
     """By the header's options, whose `usd_per_hour` is what the servers cost together.
 
-    `power_w` is the mean over the measure phase of all GPUs that were sampled, with what they draw idle: by
-    their counters of energy where they have these.
+    `power_w` is the mean over the measure phase of the server's GPUs, or of all that were sampled where it is
+    not known which it uses, with what they draw idle: by their counters of energy where they have these.
     """
     usd = options.get("usd_per_hour")
     return Cost(

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.records import ratio
+from reports.fold.replicas import Seen, counts_a_part, fate, said_of_several, too_busy, too_few
 from reports.fold.windows import Windows
 from reports.format import plural
 from reports.ledger.ledger import Record
@@ -18,6 +18,10 @@ GONE = frozenset({"refused", "unreachable", "reset", "timeout"})
 REFUSED = "server: refused"
 """How a sample tells of a second in which nobody listened."""
 RESTARTED = "the server's counters went backwards: it restarted"
+SEVERAL = "several"
+"""How a reading tells that its address is one of several servers, each with counters of its own."""
+OF_NO_SUM = ("batches", "steps")
+"""What counters hold by name, and not as a number."""
 DEAR_TIMES, DEAR_ON_AVERAGE, LEAST_DEAR_NS = 3.0, 1.5, 10_000_000
 """When a new size was dear: its first execution, if it alone took all excess, and the mean of all, by how
 many times what is predicted; and an excess that no hiccup of a scheduler makes."""
@@ -110,19 +114,45 @@ def _between(old: Executed, now: Executed) -> Executed:
 
 
 @dataclass(frozen=True)
+class EnsembleStep:
+    """One model of an ensemble: means per request of its queue and its work, and all of its executions.
+
+    `busy` is the time of these over that of its instances, at most 1; None where one of the two is unknown.
+    """
+
+    queue_ns: float | None = None
+    work_ns: float | None = None
+    executing_ns: int | None = None
+    executions: int | None = None
+    instances: int | None = None
+    busy: float | None = None
+
+    def over(self, phase_ns: float, instances: int | None) -> "EnsembleStep":
+        """The same of a phase so long, on so many instances."""
+        return replace(self, instances=instances, busy=_busy(self, phase_ns, instances)[0])
+
+
+@dataclass(frozen=True)
 class ServerSide:
     """Means per success on the server by part, and what it counted; None where it did not say.
 
-    `executing_ns` is the time of all executions together, each counted once for all requests in it. `busy` is
-    that over the time of all instances, at most 1. `silent`: it was asked, and states no times at all.
+    `executing_ns` is the time of all `executions` together, each counted once for all requests in it. `busy`
+    is that over the time of all instances, at most 1. `batches` are the executions by size, where it tells.
+    `steps` are the models of an ensemble, the one that computes last. `several` says how other servers were
+    seen to have a part of the requests, empty where none was: what was counted is then of one of them, and
+    how busy all were is unknown. `silent`: it was asked, and states no times at all.
     """
 
     requests: int | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
     executed_batch: float | None = None
     executing_ns: int | None = None
+    executions: int | None = None
     busy: float | None = None
     cold: Cold = field(default_factory=Cold)
+    batches: Batches = field(default_factory=dict)
+    steps: Mapping[str, EnsembleStep] = field(default_factory=dict)
+    several: str = ""
     gap: Caveat | None = None
     silent: bool = False
 
@@ -147,10 +177,28 @@ class ServerSide:
         rest = (value for part, value in self.parts.items() if part not in ("queue", "compute"))
         return sum(rest, 0.0) if self.parts else None
 
-    def over(self, phase_ns: float | None, instances: int | None) -> "ServerSide":
-        """The same of a phase so long, on so many instances."""
-        busy = ratio(self.executing_ns, (phase_ns or 0.0) * (instances or 0))
-        return replace(self, busy=None if busy is None else min(1.0, busy))
+    def over(self, phase_ns: float | None, serving: "Serving | None") -> "ServerSide":
+        """The same of a phase so long, of a server that was set up so."""
+        told = serving or Serving()
+        busy, crowded = _busy(self, phase_ns or 0.0, told.instances)
+        instances = {} if self.several else told.steps or {}
+        steps = {name: step.over(phase_ns or 0.0, instances.get(name)) for name, step in self.steps.items()}
+        return replace(
+            self,
+            busy=None if self.several else busy,
+            steps=steps,
+            several="; ".join(filter(None, (self.several, crowded))),
+        )
+
+
+def _busy(
+    side: ServerSide | EnsembleStep, phase_ns: float, instances: int | None
+) -> tuple[float | None, str]:
+    """The share of its instances' time in which executions ran; None, and why, where that cannot be."""
+    busy = ratio(side.executing_ns, phase_ns * (instances or 0))
+    one_ns = ratio(side.executing_ns, side.executions) or 0.0
+    crowded = too_busy(busy, ratio(one_ns, phase_ns) or 0.0, instances)
+    return (None if busy is None or crowded else min(1.0, busy)), crowded
 
 
 def server_side(
@@ -158,41 +206,70 @@ def server_side(
     windows: Windows,
     status: str,
     missed: Sequence[str] = (),
-    counts: Sequence[int] = (),
+    sampled: Sequence[Seen] = (),
 ) -> ServerSide:
     """What the counters say; parts as the answers in `windows` state them, where they do.
 
     The answers' parts, which their own `Server-Timing` named, are of exactly the requests that were measured;
     of other parts it is not known what they hold. `missed` is what was said of each second between the
-    readings that could not be sampled, and `counts` are the requests that the others say were counted: a
-    server that came back may have counted more by the end than it had at the beginning.
+    readings that could not be sampled, and `sampled` is what the others tell: a server that came back may
+    have counted more by the end than it had at the beginning.
     """
-    counted = counted_side(readings, status)
-    if counted.gap is None and (lost := loss_between(readings, missed, counts)):
-        counted = ServerSide(gap=caveat("server-lost", lost))
+    counted = counted_side(readings, status, windows, missed, sampled)
+    if counts_a_part(counted.requests, windows):
+        counted = replace(counted, several=counted.several or too_few(counted.requests, windows))
     stated = {part: windows.server_ns[part] for part in PARTS if part in windows.server_ns}
     if not stated or not windows.server_count:
         return counted
-    executing_ns = stated.get("compute") if counted.executing_ns is None else counted.executing_ns
+    if counted.executing_ns is None:
+        counted = replace(counted, executing_ns=stated.get("compute"), executions=windows.server_count)
     means = {part: total / windows.server_count for part, total in stated.items()}
-    return replace(counted, parts=means, executing_ns=executing_ns, silent=False)
+    return replace(counted, parts=means, silent=False)
 
 
-def counted_side(readings: Sequence[Record], status: str) -> ServerSide:
+def counted_side(
+    readings: Sequence[Record],
+    status: str,
+    windows: Windows,
+    missed: Sequence[str] = (),
+    sampled: Sequence[Seen] = (),
+) -> ServerSide:
     """The difference of the counters read after and before the measure phase, or why there is none.
 
     Of a run with another status than `done` it is no wonder where nobody asked: its status says enough.
     """
-    counters = []
+    edges = []
     for when in ("before", "after"):
         reading = _reading(readings, when)
         if reading is None:
             said = f"the server was not asked {when} the measure phase"
             return ServerSide(gap=caveat("probe-gap", said) if status == "done" else None)
+        if reading.get("error_kind") == SEVERAL:
+            return ServerSide(several=reading["error"])
         if "counters" not in reading:
             return ServerSide(gap=unread(reading))
-        counters.append(reading["counters"])
-    return between(*counters)
+        edges.append(reading)
+    if away := sum(text.startswith(REFUSED) for text in missed):
+        said = f"nobody listened at the server's address in {plural(away, 'second')} of the phase"
+        return ServerSide(gap=caveat("server-lost", said))
+    return _of_one(edges, windows.sent, missed, sampled)
+
+
+def _of_one(edges: Sequence[Record], sent: int, missed: Sequence[str], sampled: Sequence[Seen]) -> ServerSide:
+    """What lies between two readings, as far as they are of one server that ran on."""
+    found = between(*(reading["counters"] for reading in edges))
+    first, last = (
+        Seen(reading["counters"].get("requests"), reading.get("identity") or "") for reading in edges
+    )
+    seen = (first, *sampled, last)
+    unread_seconds = sum(text.startswith("server:") for text in missed)
+    came = fate(seen, sent, unread_seconds, went_back=found.gap is not None)
+    if came == "one":
+        return found
+    if came == "restarted":
+        return ServerSide(gap=caveat("server-lost", RESTARTED))
+    known = found if first.identity and first.identity == last.identity else ServerSide()
+    return replace(known, several=said_of_several(seen), gap=None)
 
 
 def unread(reading: Record) -> Caveat:
@@ -202,33 +279,47 @@ def unread(reading: Record) -> Caveat:
     return caveat("probe-gap", reading["error"])
 
 
-def loss_between(readings: Sequence[Record], missed: Sequence[str], counts: Sequence[int]) -> str:
-    """How the server was lost between the readings, or nothing: it was away for a while, or began anew."""
-    refusals = [text for text in missed if text.startswith(REFUSED)]
-    if refusals:
-        return f"nobody listened at the server's address in {plural(len(refusals), 'second')} of the phase"
-    first, last = ((_reading(readings, when) or {}).get("counters") or {} for when in ("before", "after"))
-    whole = [first.get("requests"), *counts, last.get("requests")]
-    fell = (later < earlier for earlier, later in pairwise(count for count in whole if count is not None))
-    return RESTARTED if any(fell) else ""
-
-
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
     """What lies between two readings of cumulative counters; a gap where they went backwards."""
-    named = [name for name in before if name in after and name != "batches"]
+    named = [name for name in before if name in after and name not in OF_NO_SUM]
     delta = {name: after[name] - before[name] for name in named}
     old, new = batches_of(before), batches_of(after)
     sized = old is not None and new is not None
     if any(value < 0 for value in delta.values()) or (sized and went_backwards(old or {}, new or {})):
         return ServerSide(gap=caveat("server-lost", RESTARTED))
     silent = not any(name == "batches" or name.endswith("_ns") for name in (*before, *after))
-    means = replace(_means(delta), silent=silent)
+    means = replace(_means(delta), silent=silent, steps=steps_between(before, after))
     # Some backends count their executions and not by size: nothing grew there, and that is no idle server.
     grown = growth(old or {}, new or {}) if sized else {}
     if not grown:
         return means
     executing_ns = sum(done.time_ns for done in grown.values())
-    return replace(means, executing_ns=executing_ns, cold=cold(old or {}, grown))
+    executions = sum(done.count for done in grown.values())
+    found = replace(means, executing_ns=executing_ns, executions=executions, batches=grown)
+    return replace(found, cold=cold(old or {}, grown))
+
+
+def steps_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, EnsembleStep]:
+    """What each step of an ensemble did between two readings; those that began anew are left out."""
+    found, old = {}, before.get("steps") or {}
+    for name, now in (after.get("steps") or {}).items():
+        told = old.get(name) or {}
+        delta = {counter: now[counter] - told[counter] for counter in now if counter in told}
+        if delta and min(delta.values()) >= 0:
+            found[name] = _step(delta)
+    return found
+
+
+def _step(delta: Mapping[str, int]) -> EnsembleStep:
+    served, executions = delta.get("successes"), delta.get("executions")
+    # Of executions that several requests shared, the work of each request holds the whole time.
+    alone = delta.get("work_ns") if executions == served else None
+    return EnsembleStep(
+        queue_ns=ratio(delta.get("queue_ns"), served),
+        work_ns=ratio(delta.get("work_ns"), served),
+        executing_ns=delta.get("executing_ns") or alone,
+        executions=executions,
+    )
 
 
 def _reading(readings: Sequence[Record], when: str) -> Record | None:
@@ -247,17 +338,22 @@ def _means(delta: Mapping[str, int]) -> ServerSide:
         parts={part: value for part, value in parts.items() if value is not None},
         executed_batch=ratio(delta.get("images"), delta.get("executions")),
         executing_ns=delta.get("compute_ns") if alone else None,
+        executions=delta.get("executions"),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """Instances, largest batch, whether requests are batched, how long they wait for it; None if untold."""
+    """Instances, largest batch, whether requests are batched, how long they wait for it; None if untold.
+
+    `steps` has the instances of each model of an ensemble.
+    """
 
     instances: int | None = None
     max_batch: int | None = None
     batching: bool | None = None
     batching_delay_ns: int | None = None
+    steps: Mapping[str, int | None] | None = None
 
 
 def serving_of(records: Sequence[Record]) -> Serving | None:

@@ -1,9 +1,10 @@
-"""What is known of the server behind a run: its memory, its operators, Triton's own trace."""
+"""What is known of the server behind a run: its memory, its processors, its operators, Triton's own trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reports.fold.health import SECOND_NS, stealable_ns
 from reports.histogram.buckets import percentiles_ns
 from reports.ledger.ledger import Record
 
@@ -48,6 +49,72 @@ def _held(record: Record) -> MemoryReading:
     return MemoryReading(
         **{name: record[name] for name in MemoryReading.__dataclass_fields__ if name in record}
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCpu:
+    """Processor time that a server wanted in the measure phase and did not get; None where untold.
+
+    `throttled_pct` is the share of time in which its cgroup was stopped, which allows `quota` cores, and
+    `shared` whether the master's process is in that cgroup, too. `stolen_pct` is the share that a hypervisor
+    took of the time for which the processors of its host were wanted.
+    """
+
+    quota: float | None = None
+    throttled_pct: float | None = None
+    shared: bool = False
+    stolen_pct: float | None = None
+
+
+LEAST_COUNTED_S = 2
+"""Between two readings of a second's grain, that a share is taken by."""
+TAKEN = ("throttled_ns", "stolen_ns", "wanted_ns")
+
+
+class CpuReadings:
+    """The first and the last of a phase's readings `server_cpu`, whose times are sums since some start."""
+
+    def __init__(self) -> None:
+        self._ends = list[tuple[int, Mapping[str, Any]]]()
+        self._fell = False
+        """Whether a sum fell, as where the server began anew, or another process told it."""
+        self._who: str | None = None
+
+    def add(self, second: int, told: Mapping[str, Any], who: str = "") -> None:
+        """Takes in the reading at a second's end; `who` is the process that told it, where it says so."""
+        self._fell |= self._who not in (None, who)
+        self._who = who
+        if self._ends:
+            before = self._ends[-1][1]
+            both = [(before[name], told[name]) for name in TAKEN if name in before and name in told]
+            self._fell |= any(later < earlier for earlier, later in both)
+        self._ends = [*self._ends[:1], (second, told)]
+
+    @property
+    def found(self) -> ServerCpu:
+        """What it comes to; nothing where sums fell, or two readings are too near to each other."""
+        if self._fell or len(self._ends) < 2:
+            return ServerCpu()
+        (began, first), (ended, last) = self._ends
+        if ended - began < LEAST_COUNTED_S:
+            return ServerCpu()
+        span_ns = (ended - began) * SECOND_NS
+        grown = {name: last[name] - (first.get(name) or 0) for name in TAKEN if last.get(name) is not None}
+        stolen_ns, throttled_ns = grown.get("stolen_ns"), grown.get("throttled_ns")
+        wanted_ns = stealable_ns(grown.get("wanted_ns", 0), span_ns)
+        return ServerCpu(
+            quota=last.get("quota"),
+            throttled_pct=None if throttled_ns is None else min(100.0, 100 * throttled_ns / span_ns),
+            shared=bool(last.get("shared")),
+            stolen_pct=None if stolen_ns is None else 100 * stolen_ns / wanted_ns,
+        )
+
+
+def shed_of(readings: Sequence[Record]) -> int | None:
+    """Requests that the server counted as refused in the measure phase; None where it does not count them."""
+    counted = {one["when"]: (one.get("counters") or {}).get("shed") for one in readings}
+    before, after = counted.get("before"), counted.get("after")
+    return after - before if before is not None and after is not None and after >= before else None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 from reports.fold.health import Shown
 from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.run_records import RunRecords, Second
-from reports.fold.samples import gpus_at
 from reports.fold.server import ServerSide, between
 from reports.fold.windows import MILLI, Results
 from reports.histogram.buckets import percentiles_ns, together
 from reports.ledger.ledger import Record
+from reports.machines.gpus import gpus_at
 
 PHASES = ("warm-up", "measure", "drain")
 PERCENTS = (50.0, 95.0, 99.0)
@@ -150,7 +150,8 @@ def _generator(shown: Shown) -> dict[str, Any]:
 def _sampled(before: Record, now: Record, width_s: int) -> dict[str, Any]:
     """A second's sample; of what is counted from a start on, its growth since the second before."""
     gpus, host, old, new = gpus_at(now), now.get("host") or {}, before.get("server"), now.get("server")
-    served = between(old, new) if old and new else ServerSide()
+    same = before.get("identity") == now.get("identity")
+    served = between(old, new) if old and new and same else ServerSide()
     return {
         "server_queue_ns": served.queue_ns,
         "server_compute_ns": served.compute_ns,

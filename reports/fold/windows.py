@@ -17,6 +17,10 @@ PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
 MILLI = 1_000
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
+REFUSALS = ("429", "RESOURCE_EXHAUSTED", "503", "UNAVAILABLE")
+"""Codes by which a server refuses a request that it might take at another time."""
+CONNECT, SENT = "connect", "send"
+"""The phase of requests for which a connection was made; and one that a client which tells of it has, too."""
 
 
 @dataclass
@@ -89,6 +93,10 @@ class Results:
 class Windows(Results):
     """All that windows tell; bytes belong to successes only, `abandoned` were killed at the stop.
 
+    `failure_codes` are failures by HTTP status, gRPC code or the system's name of the error, of those that
+    have one; `refused_for` refusals by what the server says is full: `queue`, `rate` or, where the request is
+    too large, `size`. `retry_after` of them said when to ask again, in `retry_after_s` seconds together.
+    `connects` are successes for which a connection was made; None where a window does not tell.
     `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended.
     """
 
@@ -99,6 +107,11 @@ class Windows(Results):
     server_count: int = 0
     server_ns: Counter[str] = field(default_factory=Counter)
     out_of_range: Counter[str] = field(default_factory=Counter)
+    failure_codes: Counter[str] = field(default_factory=Counter)
+    refused_for: Counter[str] = field(default_factory=Counter)
+    retry_after: int = 0
+    retry_after_s: int = 0
+    connects: int | None = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
 
@@ -122,6 +135,11 @@ class Windows(Results):
         self.server_count += window.get("server_count") or 0
         _count_in(self.server_ns, window.get("server_ns"))
         _count_in(self.out_of_range, window.get("out_of_range"))
+        _count_in(self.failure_codes, window.get("failure_codes"))
+        _count_in(self.refused_for, window.get("refused_for"))
+        self.retry_after += window.get("retry_after") or 0
+        self.retry_after_s += window.get("retry_after_s") or 0
+        self.connects = _plus(self.connects, window.get("connects"))
         first_ns = window.get("first_start_ns") or self.first_start_ns
         self.first_start_ns = min(self.first_start_ns or first_ns, first_ns)
         self.last_end_ns = max(self.last_end_ns, window.get("last_end_ns") or 0)
@@ -165,8 +183,12 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientPhases:
-    """Means per success of the service time's parts on the client; None where one is not told apart."""
+    """Means per success of the service time's parts on the client; None where one is not told apart.
 
+    `connect_ns` is a mean over all successes, those that went over a kept connection included.
+    """
+
+    connect_ns: float | None = None
     encode_ns: float | None = None
     send_ns: float | None = None
     wait_ns: float | None = None
@@ -174,9 +196,23 @@ class ClientPhases:
     decode_ns: float | None = None
 
 
-def client_phases(found: Results) -> ClientPhases:
+def client_phases(found: Windows) -> ClientPhases:
     """From the histograms of the phases."""
-    return ClientPhases(**{f"{phase}_ns": mean_ns(found.histogram(phase)) for phase in PHASES})
+    means = {f"{phase}_ns": mean_ns(found.histogram(phase)) for phase in PHASES}
+    return ClientPhases(connect_ns=_connect_ns(found), **means)
+
+
+def _connects(found: Windows) -> int | None:
+    """Successes for which a connection was made; None where it is not known: a gRPC library does not tell."""
+    return found.connects if found.histogram(SENT).total else None
+
+
+def _connect_ns(found: Windows) -> float | None:
+    """Making connections, per success."""
+    if _connects(found) is None:
+        return None
+    made = found.histogram(CONNECT)
+    return ratio((mean_ns(made) or 0.0) * made.total, found.ok)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +220,7 @@ class RequestCounts:
     """Requests that came back, of them those that failed, and those killed at the stop; None before any.
 
     Images, bytes and rates are of successes, bytes are means per request; rates are over `measure_ns`.
+    `failure_codes`, `refused_for`, `retry_after`, `retry_after_s` and `connects` are as Windows have them.
     """
 
     requests: int | None = None
@@ -196,11 +233,21 @@ class RequestCounts:
     images_per_s: float | None = None
     request_bytes: float | None = None
     response_bytes: float | None = None
+    failure_codes: Mapping[str, int] = field(default_factory=dict)
+    refused_for: Mapping[str, int] = field(default_factory=dict)
+    retry_after: int | None = None
+    retry_after_s: int | None = None
+    connects: int | None = None
 
     @property
     def succeeded(self) -> int:
         """Requests that came back right."""
         return (self.requests or 0) - (self.failures or 0)
+
+    @property
+    def connects_per_request(self) -> float | None:
+        """Connections made, per success; None where it is not known."""
+        return ratio(self.connects, self.succeeded)
 
 
 def request_counts(found: Windows, measured_ns: float | None) -> RequestCounts:
@@ -217,6 +264,11 @@ def request_counts(found: Windows, measured_ns: float | None) -> RequestCounts:
         images_per_s=_per_s(found.images, measured_ns) if counted else None,
         request_bytes=ratio(found.request_bytes, found.ok),
         response_bytes=ratio(found.response_bytes, found.ok),
+        failure_codes=dict(found.failure_codes),
+        refused_for=dict(found.refused_for),
+        retry_after=found.retry_after,
+        retry_after_s=found.retry_after_s,
+        connects=_connects(found),
     )
 
 

@@ -2,59 +2,107 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import gevent
 
 from swarm.clock import wall_s
+from swarm.sampling.gpus import LocalGpus, find_nvml
 from swarm.sampling.kubernetes import Cluster, no_counters
-from swarm.sampling.machine import HostSampler, LocalGpus, find_nvml
-from users.backends.asking import metrics_reader
+from swarm.sampling.machine import HostSampler, ServerCpuTime
+from users.backends.asking import metrics_reader, page_reader
 from users.backends.registry import backend_of
-from users.endpoint import Endpoint, is_loopback
+from users.endpoint import Endpoint
 from users.errors import RequestError, translated
+from users.metrics import DCGM_FIELDS, gpus_of, joined
+from users.tls import OPEN, Security
 from users.transport.admin_connection import Read
 
 LATE_S = 0.8
 """An answer that takes longer is missing from its second's record."""
 GIVE_UP_S = 0.9
 """By then a source has stopped waiting, so that it can be read again in the next second."""
+BY_NAME = ("batches", "steps")
+"""What a server's counters hold that is no number."""
 EARLY_S = 0.05
 """A sleep may end this much early."""
 
 
+@dataclass(frozen=True)
+class GpuSources:
+    """Where GPUs are read beside the servers' own pages.
+
+    `here`: names of endpoints whose server runs on this machine, so that its GPUs are the server's. `pids`:
+    the processes of servers that were started here, by server. `dcgm`: the URL of dcgm-exporter's page,
+    reached as `security` says.
+    """
+
+    here: Container[str] = ()
+    pids: Mapping[str, int] = field(default_factory=dict)
+    dcgm: str = ""
+    security: Security = OPEN
+
+    @contextmanager
+    def nvml(self, endpoint: Endpoint) -> Iterator[dict[str, Read]]:
+        """This machine's, where the server runs on it and NVML is installed."""
+        nvml = find_nvml() if endpoint.name in self.here else None
+        if nvml is None:
+            yield {}
+            return
+        gpus = LocalGpus(nvml, self.pids.get(endpoint.shares), self.pids.values())
+        with closing(gpus):
+            yield {"gpus": gpus.read}
+
+    @contextmanager
+    def exporter(self) -> Iterator[dict[str, Read]]:
+        """dcgm-exporter's, where its page was named."""
+        if not self.dcgm:
+            yield {}
+            return
+        with page_reader(self.dcgm, GIVE_UP_S, self.security) as read:
+            yield {"dcgm": lambda: gpus_of(read(), DCGM_FIELDS)}
+
+
 @contextmanager
 def open_sources(
-    endpoint: Endpoint, metrics: Mapping[str, str], namespace: str = "", cluster: Cluster | None = None
+    endpoint: Endpoint,
+    metrics: Mapping[str, str],
+    namespace: str = "",
+    cluster: Cluster | None = None,
+    gpus: GpuSources = GpuSources(),
 ) -> Iterator[dict[str, Read]]:
     """What to read for an endpoint, by name; where two tell the same, the first counts.
 
-    `metrics`: URLs of pages of metrics by server. `namespace`: the address of this machine's servers where
-    they are in a network namespace, whose traffic is not among that of the machine's own devices. `cluster`:
-    where the endpoint is a Service of Kubernetes, whose pods have counters of their own.
+    Of a GPU that two tell of, all that either tells is kept. `metrics`: URLs of pages of metrics by server.
+    `namespace`: the address of this machine's servers where they are in a network namespace, whose traffic is
+    not among that of the machine's own devices. `cluster`: where the endpoint is a Service of Kubernetes,
+    whose pods have counters of their own.
     """
     reads: dict[str, Read] = {}
     with ExitStack() as stack:
-        nvml = find_nvml() if is_loopback(endpoint.host) or endpoint.host == namespace else None
-        if nvml is not None:
-            reads["gpus"] = stack.enter_context(closing(LocalGpus(nvml))).read
+        reads |= stack.enter_context(gpus.nvml(endpoint))
+        if pid := gpus.pids.get(endpoint.shares):
+            reads["cpu"] = ServerCpuTime(pid).read
         if cluster:
             reads |= {"server": no_counters, **stack.enter_context(cluster.reads(GIVE_UP_S))}
         else:
             read = stack.enter_context(backend_of(endpoint).counters(endpoint, GIVE_UP_S))
-            reads["server"] = functools.partial(without_batches, read)
+            reads["server"] = functools.partial(without_parts, read)
         if url := metrics.get(endpoint.shares) or endpoint.settings.get("metrics"):
             reads["metrics"] = stack.enter_context(metrics_reader(url, endpoint, GIVE_UP_S))
+        reads |= stack.enter_context(gpus.exporter())
         reads["host"] = (HostSampler(traffic=lambda: None) if namespace else HostSampler()).read
         yield reads
 
 
-def without_batches(read: Read) -> dict[str, Any]:
-    """What is read, but for executions by batch size, of which the whole measure phase is enough."""
+def without_parts(read: Read) -> dict[str, Any]:
+    """What is read, but for executions by batch size and by step, of which the measure phase is enough."""
     found = read()
-    return {**found, "server": {name: value for name, value in found["server"].items() if name != "batches"}}
+    told = {name: value for name, value in found["server"].items() if name not in BY_NAME}
+    return {**found, "server": told}
 
 
 class Sampler:
@@ -135,7 +183,9 @@ def record(tag: Mapping[str, Any], answers: Mapping[str, dict[str, Any] | str]) 
         if isinstance(answer, str):
             missing.append(f"{name}: {answer}")
         else:
+            gpus = joined(made.get("gpus") or answer.get("gpus", ()), answer.get("gpus", ()))
             made |= {key: value for key, value in answer.items() if key not in made}
+            made |= {"gpus": gpus} if gpus else {}
     return made | ({"missing": missing} if missing else {})
 
 

@@ -13,7 +13,7 @@ from users.tls import OPEN, Security
 from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
 
 SETTLE_S, SETTLE_TRIES = 0.05, 20
-STATED = ("model", "weights", "emulated", "precision")
+STATED = ("model", "weights", "emulated", "precision", "machine")
 MOST = 120
 """Characters shown of each."""
 
@@ -39,14 +39,16 @@ def stated(endpoint: Endpoint) -> dict[str, str]:
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
-    """`{"counters": {…}}`, cumulative since the server's start; it never raises.
+    """`{"counters": {…}}`, cumulative since the server's start, and its `identity` if told; it never raises.
 
     Where they cannot be read, `{"error": sentence, "error_kind": …}`: a server that is gone is told from one
     that does not say.
     """
     try:
         with translated(), backend_of(endpoint).counters(endpoint, PATIENCE_S) as read:
-            return {"counters": read()["server"]}
+            found = read()
+            who = {"identity": found["identity"]} if "identity" in found else {}
+            return {"counters": found["server"], **who}
     except RequestError as error:
         text = f"the counters of {endpoint.name} cannot be read ({error.kind})"
         return {"error": text, "error_kind": str(error.kind)}

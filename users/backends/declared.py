@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 from users.backends.base import Backend, Facts
 from users.codecs.server_timing import NS
 from users.endpoint import Endpoint
 from users.errors import TargetError
-from users.metrics import samples
+from users.metrics import identity, samples
 from users.redact import quoted
 from users.tls import OPEN
 from users.transport.admin_connection import AdminConnection, Read, check_taken, get
 
+STARTED = "process_start_time_seconds"
+"""Every client library of Prometheus exports it."""
 COUNTS = ("requests", "successes", "failures", "images", "executions")
 """The key of counts; all others are times."""
 
@@ -43,7 +46,12 @@ def counters(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
         security = endpoint.security if own else OPEN
         place = (parts.netloc, timeout_s, parts.scheme == "https", security)
         connection = stack.enter_context(closing(AdminConnection(*place)))
-        yield lambda: {"server": reading(connection.get(parts.path or "/metrics"), told)}
+
+        def read() -> dict[str, Any]:
+            page = connection.get(parts.path or "/metrics")
+            return {"server": reading(page, told), **identity(page, STARTED)}
+
+        yield read
 
 
 def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:

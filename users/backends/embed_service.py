@@ -9,7 +9,7 @@ from users.backends.presets import DIMENSION, SPACE
 from users.contract import Contract, Input
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError
-from users.metrics import gpus_of, samples
+from users.metrics import gpus_of, identity, samples
 from users.redact import quoted
 from users.transport.admin_connection import AdminConnection, Read, Told, check_taken, get
 
@@ -25,18 +25,34 @@ SECONDS_OF_PART = {
 CONTRACT = Contract(
     (Input("images", "BYTES", (1,), "jpeg"),), output="embeddings", dimension=DIMENSION, unit=True
 )
+STARTED = "inferswarm_started_seconds"
+"""When a service's process started, with its host as label: no two processes have both in common."""
 COUNTS = {
     "inferswarm_requests_total": "requests",
     "inferswarm_failures_total": "failures",
     "inferswarm_images_total": "images",
     "inferswarm_in_flight": "in_flight",
+    "inferswarm_shed_total": "shed",
 }
 GPU_FIELDS = {
     "inferswarm_gpu_utilisation_pct": ("util_pct", 1),
     "inferswarm_gpu_memory_used_bytes": ("memory_bytes", 1),
+    "inferswarm_gpu_memory_total_bytes": ("memory_total_bytes", 1),
     "inferswarm_gpu_power_w": ("power_w", 1),
+    "inferswarm_gpu_power_limit_w": ("power_limit_w", 1),
+    "inferswarm_gpu_energy_j": ("energy_j", 1),
     "inferswarm_gpu_sm_clock_mhz": ("sm_clock_mhz", 1),
+    "inferswarm_gpu_max_sm_clock_mhz": ("max_sm_clock_mhz", 1),
+    "inferswarm_gpu_throttle_reasons": ("throttle_reasons", 1),
+    "inferswarm_gpu_serves": ("serves", 1),
 }
+
+CPU_FIELDS: dict[str, tuple[str, int]] = {
+    "inferswarm_cpu_throttled_seconds_total": ("throttled_ns", 10**9),
+    "inferswarm_cpu_wanted_seconds_total": ("wanted_ns", 10**9),
+    "inferswarm_cpu_stolen_seconds_total": ("stolen_ns", 10**9),
+}
+CPU_QUOTA = "inferswarm_cpu_quota_cores"
 
 
 def check(endpoint: Endpoint) -> None:
@@ -103,7 +119,19 @@ def service_reading(page: str) -> dict[str, Any]:
     counters["successes"] = max(0, counters["requests"] - counters.pop("failures"))
     if "upstream_ns" not in counters:  # whose executions only the upstream counts
         counters["executions"] = counters["successes"]
-    return {"server": counters, **gpus_of(page, GPU_FIELDS)}
+    return {"server": counters, **identity(page, STARTED), **cpu_of(page), **gpus_of(page, GPU_FIELDS)}
+
+
+def cpu_of(page: str) -> dict[str, Any]:
+    """`{"server_cpu": …}`: what was taken from the service, and its quota in cores; nothing where untold."""
+    found: dict[str, Any] = {}
+    for sample in samples(page, {*CPU_FIELDS, CPU_QUOTA}):
+        if sample.name == CPU_QUOTA:
+            found["quota"] = sample.value
+        else:
+            field, factor = CPU_FIELDS[sample.name]
+            found[field] = round(sample.value * factor)
+    return {"server_cpu": found} if found else {}
 
 
 def service(name: str, about: str, facts: Facts) -> Backend:

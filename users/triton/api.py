@@ -182,13 +182,26 @@ def queues_of(endpoint: Endpoint) -> tuple[str, ...]:
 def describe(endpoint: Endpoint) -> dict[str, Any]:
     """As Backend says, of the model that computes, with what `python -m server` writes into it."""
     config = model_config(endpoint)
+    instances: dict[str, int | None] = {}
     if steps := steps_of(config):
-        inner = (steps_behind(endpoint) or steps)[-1]
-        config = model_config(replace(endpoint, model=inner, version=""))
+        steps = steps_behind(endpoint) or steps
+        config = model_config(replace(endpoint, model=steps[-1], version=""))
+        instances = {step: instances_of(endpoint, step) for step in steps[:-1]}
+        instances[steps[-1]] = serving(config)["instances"]
     given = config.get("parameters")
     parameters = given.items() if isinstance(given, dict) else ()
     told = {name: value.get("string_value") for name, value in parameters if isinstance(value, dict)}
-    return {**told, "serving": serving(config)}
+    return {**told, "serving": serving(config) | ({"steps": instances} if instances else {})}
+
+
+def instances_of(endpoint: Endpoint, step: str) -> int | None:
+    """How many instances a step of the endpoint's ensemble has; None where that cannot be read."""
+    try:
+        with translated():
+            found: int | None = serving(model_config(replace(endpoint, model=step, version="")))["instances"]
+    except RequestError:
+        return None
+    return found
 
 
 def serving(config: Mapping[str, Any]) -> dict[str, Any]:

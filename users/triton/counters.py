@@ -19,10 +19,14 @@ BEFORE = {"jpeg": "decode_ns"}
 """What the steps before the model do, by payload; resizing, cropping and scaling count as decoding there."""
 OF_ALL_STEPS = ("queue_ns", "input_ns", "output_ns")
 PENDING = "nv_inference_pending_request_count"
+OF_TRITON = "nv_gpu_"
+"""How all names begin that a page of Triton's own has of GPUs."""
 GPU_FIELDS = {
     "nv_gpu_utilization": ("util_pct", 100),
     "nv_gpu_memory_used_bytes": ("memory_bytes", 1),
+    "nv_gpu_memory_total_bytes": ("memory_total_bytes", 1),
     "nv_gpu_power_usage": ("power_w", 1),
+    "nv_gpu_power_limit": ("power_limit_w", 1),
     "nv_energy_consumption": ("energy_j", 1),
 }
 
@@ -53,6 +57,20 @@ def own_stats(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
 def counted(stats: Mapping[str, Any]) -> dict[str, Any]:
     """The counters of one model from its entry in `ModelStatistics`, and its executions by batch size."""
     return triton_counters(stats) | {"batches": triton_batches(stats)}
+
+
+def step_counters(of: Mapping[str, Any]) -> dict[str, int]:
+    """What tells how full one step of an ensemble is, from the counters of its model.
+
+    `work_ns` is charged to each request in full; `executing_ns`, left out where executions are not told by
+    their size, has each execution once.
+    """
+    executing_ns = sum(time_ns for _, time_ns in of["batches"].values())
+    return {
+        **{name: of[name] for name in ("successes", "executions", "queue_ns")},
+        "work_ns": sum(of[name] for name in ("input_ns", "compute_ns", "output_ns")),
+        **({"executing_ns": executing_ns} if executing_ns else {}),
+    }
 
 
 def triton_batches(stats: Mapping[str, Any]) -> dict[str, list[int]]:
@@ -99,6 +117,7 @@ def ensemble_counters(answer: Mapping[str, Any], endpoint: Endpoint, steps: Sequ
         "requests": first["requests"] + inner["successes"] - whole["successes"],
         **{part: sum(found[step][part] for step in steps) for part in OF_ALL_STEPS},
         BEFORE.get(endpoint.payload, "preprocess_ns"): sum(found[step]["compute_ns"] for step in steps[:-1]),
+        "steps": {step: step_counters(found[step]) for step in steps},
     }
 
 
@@ -110,8 +129,12 @@ def metrics_of(endpoint: Endpoint) -> Callable[[str], dict[str, Any]]:
 def parse(page: str, models: Sequence[str]) -> dict[str, Any]:
     """`{"pending_requests": n, "gpus": […]}`, either left out where the page does not tell.
 
-    What is pending is summed over the models and their versions. The page may be dcgm-exporter's as well.
+    What is pending is summed over the models and their versions. The page may be dcgm-exporter's as well,
+    which tells of all GPUs of its machine; Triton's own tells of those that are visible to it.
     """
     pending = [one.value for one in samples(page, {PENDING}) if one.labels["model"] in models]
     told = {"pending_requests": int(sum(pending))} if pending else {}
-    return {**told, **gpus_of(page, {**DCGM_FIELDS, **GPU_FIELDS})}
+    found = gpus_of(page, {**DCGM_FIELDS, **GPU_FIELDS})
+    if OF_TRITON in page:
+        found = {name: [{**gpu, "visible": True} for gpu in gpus] for name, gpus in found.items()}
+    return {**told, **found}

@@ -3,9 +3,10 @@
 import errno
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
+from types import MappingProxyType
 
 import gevent
 import grpc
@@ -13,6 +14,8 @@ from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
 from google.protobuf.message import DecodeError
 
 from users.redact import quoted
+
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class ErrorKind(StrEnum):
@@ -33,12 +36,34 @@ class ErrorKind(StrEnum):
 
 
 class RequestError(Exception):
-    """A request that failed, with its kind; the text holds no request ids, so equal failures group."""
+    """A request that failed, with its kind; the text holds no request ids, so equal failures group.
 
-    def __init__(self, kind: ErrorKind, detail: str) -> None:
+    `code`: the HTTP status or gRPC code of the server's answer, or the system's name of the error where this
+    machine had nothing left; empty where there is none. `retry_after`: the answer's own words on when to ask
+    again, None without any. `refused_for`: what the answer says is full, one of REFUSED_FOR's names; empty
+    where it does not say, or is no refusal.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        detail: str,
+        code: str = "",
+        retry_after: str | None = None,
+        refused_for: str = "",
+    ) -> None:
         super().__init__(f"{kind}: {detail}" if detail else str(kind))
         self.kind = kind
         self.detail = detail
+        self.code = code
+        self.retry_after = retry_after
+        self.refused_for = refused_for
+
+    @property
+    def retry_after_s(self) -> int:
+        """The seconds to wait before asking again; 0 where it is a date, or not said."""
+        said = self.retry_after or ""
+        return min(int(said), MOST_RETRY_S) if said.isdecimal() and len(said) <= MOST_DIGITS else 0
 
 
 class TargetError(Exception):
@@ -86,6 +111,25 @@ ERRNOS = {
 }
 
 
+REFUSALS = ("429", "503", "RESOURCE_EXHAUSTED", "UNAVAILABLE")
+"""Codes by which a server refuses a request that it might take at another time."""
+REFUSED_FOR = {
+    "size": ("larger than max", "too large", "message length", "message size"),
+    "rate": ("rate limit", "rate_limit", "rate-limit", "ratelimit", "quota", "throttl"),
+    "queue": ("queue", "in flight", "in-flight", "concurren", "overload", "overflow", "at capacity",
+              "busy", "timeout expired"),
+}  # fmt: skip
+"""Parts of servers' own words, by what is full: nothing (the request itself is too large), a rate, a queue.
+
+Triton: "Exceeds maximum queue size", "Request timeout expired" in its queue. Text Embeddings Inference:
+"Model is overloaded". Envoy: "reset reason: overflow", "local_rate_limited". BentoML: "Service Busy". "Too
+many requests" is only HTTP's own name of 429, and "capacity problems" are in Apache's page for any 503."""
+MOST_RETRY_S, MOST_DIGITS = 86_400, 9
+"""A day; a longer wait is no advice on when to ask again."""
+PUSHBACK = "grpc-retry-pushback-ms"
+"""gRPC's own Retry-After, in what follows an answer."""
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Turn whatever a client library raises inside the block into a RequestError."""
@@ -99,7 +143,46 @@ def translated() -> Iterator[None]:
 
 def request_error(error: BaseException) -> RequestError:
     """What a client library raised, as a RequestError."""
-    return RequestError(kind_of(error), short(error))
+    kind = kind_of(error)
+    code = code_of(error, kind)
+    details = str(error.details() or "") if isinstance(error, grpc.Call) else ""
+    return RequestError(kind, short(error), code, pushback_of(error), refused_for(code, details))
+
+
+def code_of(error: BaseException, kind: ErrorKind) -> str:
+    """What the server's answer was by gRPC's name of it, or what this machine lacked by the system's."""
+    if kind in (ErrorKind.REJECTED, ErrorKind.SERVER_ERROR) and isinstance(error, grpc.Call):
+        code: grpc.StatusCode = error.code()
+        return str(code.name)
+    if kind is not ErrorKind.EXHAUSTED:
+        return ""
+    if isinstance(error, grpc.Call):
+        text = (error.details() or "").lower()
+        return "EADDRNOTAVAIL" if "cannot assign requested address" in text else "EMFILE"
+    return errno.errorcode.get(getattr(error, "errno", None) or 0, "")
+
+
+def refused_for(code: str, said: str) -> str:
+    """What is full, by the words of an answer that refuses a request; empty where they do not say.
+
+    >>> refused_for("UNAVAILABLE", "Exceeds maximum queue size"), refused_for("429", "Too Many Requests")
+    ('queue', '')
+    """
+    if code not in REFUSALS:
+        return ""
+    words = said.lower()
+    return next((name for name, parts in REFUSED_FOR.items() if any(part in words for part in parts)), "")
+
+
+def pushback_of(error: BaseException) -> str | None:
+    """In how many whole seconds a gRPC server wants to be asked again; None where it does not say."""
+    try:
+        told = error.trailing_metadata() if isinstance(error, grpc.Call) else ()
+    except Exception:  # a call that is not over has none
+        return None
+    said = next((value for name, value in told or () if name == PUSHBACK), "")
+    known = isinstance(said, str) and said.isdecimal() and len(said) <= MOST_DIGITS
+    return str(-(-int(said) // 1_000)) if known else None
 
 
 def kind_of(error: BaseException) -> ErrorKind:
@@ -147,13 +230,18 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
     return next((kind for word, kind in told.items() if word in text), ErrorKind.SERVER_ERROR)
 
 
-def status_error(status: int, body: bytes) -> RequestError:
-    """The failure an HTTP status other than 200 stands for, with the start of the server's words."""
+def status_error(status: int, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> RequestError:
+    """The failure an HTTP status other than 200 stands for, with the start of the server's words.
+
+    `headers`: of the answer, names in lower case.
+    """
     kind = ErrorKind.REJECTED if 400 <= status < 500 else ErrorKind.SERVER_ERROR
     if not 400 <= status < 600:
         kind = ErrorKind.BAD_REPLY
-    said = quoted(body[:MOST_READ].decode("utf-8", "replace"), 120)
-    return RequestError(kind, f"HTTP {status} {said}".strip())
+    text = body[:MOST_READ].decode("utf-8", "replace")
+    detail = f"HTTP {status} {quoted(text, 120)}".strip()
+    code, again = str(status), headers.get("retry-after")
+    return RequestError(kind, detail, code, again, refused_for(code, text))
 
 
 def short(error: BaseException) -> str:

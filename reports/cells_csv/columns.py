@@ -61,6 +61,9 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     "stand_in": attrgetter("facts.stand_in"),
     **{name: attrgetter(name) for name in of_trait("column")},
     **{column: attrgetter(name) for column, name in SINCE.items()},
+    **figures("phases", "connect_ms"),
+    **figures("counts", "connects_per_request"),
+    **figures("", "network_most_ms"),
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)

@@ -38,4 +38,6 @@ def _read(path: Path) -> DataFrame:
     made = parquet.read_table(path).to_pandas(types_mapper=whole.get, ignore_metadata=True)
     if "request_id" not in made:  # as in files from before --trace
         made["request_id"] = ""
+    if "connect_ns" not in made:
+        made["connect_ns"] = None
     return made[list(COLUMNS)]

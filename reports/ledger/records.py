@@ -12,18 +12,27 @@ WHOLE = {
     "window": (
         *("second", "ok", "abandoned", "late", "images", "request_bytes", "response_bytes"),
         *("server_count", "first_start_ns", "last_end_ns", "spread_milli_images"),
+        *("connects", "retry_after", "retry_after_s"),
     ),
     "drained": ("users", "finished", "abandoned", "sent", "due", "dropped", "overslept", "phase_ns"),
-    "health": ("second", "span_ns", "in_flight", "users"),
+    "health": (
+        *("second", "span_ns", "in_flight", "users", "lock_looks", "lock_wait_ns"),
+        *("throttled_ns", "wanted_ns", "stolen_ns", "pressure_ns"),
+    ),
     "path": ("second", "span_ns", "asked", "connections"),
     "sample": ("second",),
     "trace": ("requests", "joined"),
     "run": ("hosts",),
 }
 """Fields of each kind that are whole numbers, where they are there."""
-COUNTS = {"window": ("failures", "server_ns", "out_of_range")}
+COUNTS = {"window": ("failures", "failure_codes", "refused_for", "server_ns", "out_of_range")}
 """Fields that hold a whole number for each of some names."""
-TEXTS = ("worker", "phase", "event", "when", "status", "code", "text")
+WHOLE_OF_GPU = (
+    *("memory_total_bytes", "memory_free_bytes", "throttle_reasons", "other_processes"),
+    *("pcie_gen", "pcie_width", "max_pcie_gen", "max_pcie_width"),
+)
+"""Fields of each GPU in a sample that are whole numbers, where they are there."""
+TEXTS = ("worker", "phase", "event", "when", "status", "code", "text", "identity")
 """Fields that are texts, where they are there, whatever the kind."""
 MOST_RUNS, MOST_WORKERS = 5_000, 2_000
 """Of one study: each has its lines in a report."""
@@ -52,6 +61,8 @@ def check_record(record: Mapping[str, Any]) -> None:
         _check_window(record)
     if kind == "drained":
         _check_drained(record)
+    if kind == "sample":
+        _check_gpus(record.get("gpus") or ())
     if kind == "sample" and "samples" in record:
         raise _wrong("samples", record["samples"], "left out: how many samples are in one, only a fold says")
     if not _are_texts(record.get("workers", ())):
@@ -81,6 +92,15 @@ def _check_drained(line: Mapping[str, Any]) -> None:
         return
     if abs(due - sent - dropped) > (line.get("users") or 0):
         raise ValueError(f"{due} requests were due, {sent} were sent and {dropped} were not")
+
+
+def _check_gpus(gpus: Any) -> None:
+    if not isinstance(gpus, (list, tuple)) or not all(isinstance(gpu, dict) for gpu in gpus):
+        raise _wrong("gpus", gpus, "a list of what each GPU told")
+    for gpu in gpus:
+        for name in WHOLE_OF_GPU:
+            if not is_whole(gpu.get(name)):
+                raise _wrong(f"{name} of a GPU", gpu[name], "a whole number from 0")
 
 
 def is_whole(value: Any) -> bool:

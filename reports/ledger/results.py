@@ -1,7 +1,7 @@
 """results.parquet, which lies beside a ledger: its columns, one row for each single Result that was kept."""
 
 FILE_NAME = "results.parquet"
-PHASES = ("encode", "send", "wait", "receive", "decode")
+PHASES = ("encode", "send", "wait", "receive", "decode", "connect")
 NUMBERS = (
     "user", "images", "intended_utc_ns", "send_delay_ns", "service_ns",
     *(f"{phase}_ns" for phase in PHASES), "server_ns", "request_bytes", "response_bytes",

@@ -59,7 +59,8 @@ def path_ns(run: Summary) -> float | None:
     whole, server = service_ns(run), run.server.total_ns
     if whole is None or server is None:
         return None
-    return max(0.0, whole - server - total(run.phases.encode_ns, run.phases.decode_ns))
+    own = total(run.phases.connect_ns, run.phases.encode_ns, run.phases.decode_ns)
+    return max(0.0, whole - server - own)
 
 
 def path_share(run: Summary) -> float | None:

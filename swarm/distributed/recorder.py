@@ -11,7 +11,7 @@ from typing import Any
 from reports.histogram import codec
 from swarm.clock import NS_PER_S, wall_ns
 from swarm.distributed.raw_results import Rows, packed
-from users.errors import ErrorKind
+from users.errors import ErrorKind, RequestError
 from users.load.pacing import LATE_NS
 from users.result import Result
 
@@ -19,6 +19,8 @@ Key = tuple[str, int, str, int]
 """cell, repeat, phase, second (of the wall clock, in which a Result ended or its images were worked on)"""
 OWN = frozenset({"times", "made_in"})
 """What a Window has for itself; the rest is in its record."""
+SELDOM = frozenset({"failure_codes", "refused_for", "retry_after", "retry_after_s"})
+"""What a record has only where there is some: few windows have refusals."""
 MILLI = 1_000
 SPREAD_S = 60
 """Seconds that a request's images are spread over, at most."""
@@ -30,6 +32,13 @@ class Window:
 
     ok: int = 0
     failures: dict[str, int] = field(default_factory=dict)
+    failure_codes: dict[str, int] = field(default_factory=dict)
+    """Failures by HTTP status, gRPC code or the system's name of the error, of those that have one."""
+    refused_for: dict[str, int] = field(default_factory=dict)
+    """Refusals by what the server's words say is full, of those that say it."""
+    retry_after: int = 0
+    """Failures with a Retry-After, and their seconds together."""
+    retry_after_s: int = 0
     abandoned: int = 0
     late: int = 0
     images: int = 0
@@ -56,11 +65,21 @@ class Window:
         if result.abandoned:
             self.abandoned += 1
         elif result.error is not None:
-            kind = result.error.kind
-            self.failures[kind] = self.failures.get(kind, 0) + 1
-            self.times["timeout" if kind is ErrorKind.TIMEOUT else "failed"].append(result.latency_ns)
+            self._add_failure(result.error, result.latency_ns)
         else:
             self._add_success(result, delay_ns)
+
+    def _add_failure(self, error: RequestError, latency_ns: int) -> None:
+        kind = error.kind
+        self.failures[kind] = self.failures.get(kind, 0) + 1
+        if error.code:
+            self.failure_codes[error.code] = self.failure_codes.get(error.code, 0) + 1
+        if error.refused_for:
+            self.refused_for[error.refused_for] = self.refused_for.get(error.refused_for, 0) + 1
+        if error.retry_after is not None:
+            self.retry_after += 1
+            self.retry_after_s += error.retry_after_s
+        self.times["timeout" if kind is ErrorKind.TIMEOUT else "failed"].append(latency_ns)
 
     def _add_success(self, result: Result, delay_ns: int) -> None:
         self.ok += 1
@@ -83,7 +102,9 @@ class Window:
         cell, repeat, phase, second = key
         encoded = {name: codec.encoded_ns(values) for name, values in self.times.items()}
         record = {"kind": "window", "cell": cell, "repeat": repeat, "phase": phase, "second": second}
-        record |= {name: value for name, value in vars(self).items() if name not in OWN}
+        own = {name: value for name, value in vars(self).items() if name not in OWN}
+        record |= {name: value for name, value in own.items() if value or name not in SELDOM}
+        record["connects"] = len(self.times.get("connect", ()))
         record["histograms"] = {name: text for name, (text, _) in encoded.items()}
         record["out_of_range"] = {name: clamped for name, (_, clamped) in encoded.items() if clamped}
         return record

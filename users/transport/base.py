@@ -19,8 +19,8 @@ from users.transport.connections import PER_USER, parse
 class Reply(NamedTuple):
     """The server's answer: float32 of shape [batch, dimension], its size on the wire, the parts it stated.
 
-    `phases_ns`: the parts of the request's time that this client saw, by their names: encode, send,
-    wait, receive, decode.
+    `phases_ns`: the parts of the request's time that this client saw, by their names: connect (where a
+    connection was made for it), encode, send, wait, receive, decode.
     """
 
     embeddings: NDArray[np.float32]

@@ -60,7 +60,9 @@ class HttpConnection(Connection):
         if self._socket is not None and self._socket.stale:
             self.close()
         if self._socket is None:
+            began_ns = time.perf_counter_ns()
             self._socket = connect(self._endpoint)
+            self._stamps.connected(time.perf_counter_ns() - began_ns)
         return self._socket
 
     def close(self) -> None:
@@ -123,7 +125,7 @@ class HttpTransport(Transport):
         assert self._connection is not None, "call open() before send()"
         answer = self._connection.post(self._path, prepared)
         if answer.status not in self._success:
-            raise status_error(answer.status, bytes(answer.body))
+            raise status_error(answer.status, bytes(answer.body), answer.headers)
         received_ns = time.perf_counter_ns()
         embeddings = self._vectors(answer)
         answer.phases_ns["decode"] = time.perf_counter_ns() - received_ns

@@ -47,10 +47,14 @@ class StampedSocket:
 
 
 class Hooked:
-    """Before a pool's class: what is done with a socket before it connects, and what is used from then on."""
+    """Before a pool's class: what is done with a socket before it connects, and what is used from then on.
+
+    `took` is told the nanoseconds that a connection took, its host's name looked up and its handshakes done.
+    """
 
     before: Callable[[Any], None]
     after: Callable[[Any], Any]
+    took: Callable[[int], None]
 
     def _create_tcp_socket(self, *kind: int) -> gevent.socket.socket:
         made = super()._create_tcp_socket(*kind)  # type: ignore[misc]
@@ -58,7 +62,10 @@ class Hooked:
         return made
 
     def _create_socket(self) -> Any:
-        return self.after(super()._create_socket())  # type: ignore[misc]
+        began_ns = time.perf_counter_ns()
+        made = super()._create_socket()  # type: ignore[misc]
+        self.took(time.perf_counter_ns() - began_ns)
+        return self.after(made)
 
 
 class PlainPool(Hooked, ConnectionPool):
@@ -92,11 +99,13 @@ def one_connection(
     timeouts_s: tuple[float, float],
     before: Callable[[Any], None] = lambda socket: None,
     after: Callable[[Any], Any] = lambda socket: socket,
+    took: Callable[[int], None] = lambda took_ns: None,
 ) -> HTTPClient:
     """geventhttpclient's client of one kept-alive connection to a host and port, over TLS as `context` says.
 
     `timeouts_s`: to connect, and of each read. `before` is given a socket that is to be connected, `after`
-    one that is, over TLS with its handshake done; what it gives is used in its place.
+    one that is, over TLS with its handshake done; what it gives is used in its place. `took` is told how many
+    nanoseconds that took.
     """
     bound_library()
     connect_s, read_s = timeouts_s
@@ -109,7 +118,7 @@ def one_connection(
         pool = TlsPool(*server, *server, size=1, insecure=not verified, ssl_context_factory=factory, **times)
     else:
         pool = PlainPool(*server, *server, size=1, **times)
-    pool.before, pool.after = before, after
+    pool.before, pool.after, pool.took = before, after, took
     # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
     client._connection_pool = pool
     return client
@@ -137,7 +146,9 @@ class LibraryConnection(Connection):
         context = context_of(to.security) if to.tls else None
         stamped = functools.partial(StampedSocket, self._stamps)
         named = {**({"Host": to.authority} if to.authority else {}), **headers_of(to)}
-        return one_connection((to.host, to.port), context, named, both, after=stamped)
+        return one_connection(
+            (to.host, to.port), context, named, both, after=stamped, took=self._stamps.connected
+        )
 
     def close(self) -> None:
         client, self._client = self._client, None

@@ -23,26 +23,37 @@ BODILESS = frozenset({204, 304})
 
 
 class Stamps:
-    """The moments of one request on the wire, in `perf_counter_ns`; 0 where it has not come so far."""
+    """The moments of one request on the wire, in `perf_counter_ns`; 0 where it has not come so far.
 
-    __slots__ = ("first_byte", "last_byte", "send_began", "send_ended")
+    `connect_ns`: how long it took to connect, 0 where that was not needed.
+    """
+
+    __slots__ = ("connect_ns", "first_byte", "last_byte", "send_began", "send_ended")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
         """Before a request."""
-        self.send_began = self.send_ended = self.first_byte = self.last_byte = 0
+        self.connect_ns = self.send_began = self.send_ended = self.first_byte = self.last_byte = 0
+
+    def connected(self, took_ns: int) -> None:
+        """A new connection was made for it, in so long."""
+        self.connect_ns += took_ns
 
     def phases_ns(self) -> dict[str, int]:
         """`send`: first to last byte handed to the kernel. `wait`: from there to the answer's first byte, 0
-        where that came earlier. `receive`: from its first byte to its last.
+        where that came earlier. `receive`: from its first byte to its last. `connect`, only where a new
+        connection was made: the host's name looked up, TCP's handshake, and that of TLS.
         """
-        return {
+        found = {
             "send": self.send_ended - self.send_began,
             "wait": max(0, self.first_byte - self.send_ended),
             "receive": self.last_byte - self.first_byte,
         }
+        if self.connect_ns:
+            found["connect"] = self.connect_ns
+        return found
 
 
 @dataclass(slots=True)

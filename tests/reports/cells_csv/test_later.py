@@ -1,4 +1,4 @@
-"""The last columns of cells.csv: model, codec, server, space; and older plans and files without them."""
+"""The later columns of cells.csv: model, codec, server, space; and older plans and files without them."""
 
 import csv
 import io
@@ -14,6 +14,7 @@ from tests.reports.builder import Book
 from tests.reports.strangers import a_book, run, stranger
 
 LATER = ("model", "codec", "server", "space")
+FIRST = COLUMNS.index(LATER[0])
 
 
 def rows(book: Book, folder: Path) -> list[dict[str, str]]:
@@ -25,8 +26,8 @@ def told(row: dict[str, str]) -> tuple[str, ...]:
     return tuple(row[name] for name in LATER)
 
 
-def test_they_come_last_of_all() -> None:
-    assert COLUMNS[-4:] == LATER
+def test_they_come_after_all_that_older_files_have() -> None:
+    assert COLUMNS[FIRST : FIRST + len(LATER)] == LATER
     assert COLUMNS.index("caveats") < COLUMNS.index("stand_in") < COLUMNS.index("model")
 
 
@@ -71,7 +72,7 @@ def test_a_row_has_them_and_an_older_one_its_backend(tmp_path: Path) -> None:
     text = render_csv(load_study(book.write(tmp_path)))
     (row,) = rows_of(io.StringIO(text), "cells.csv")
     assert names(row) == ("siglip", "v2-binary", "gpu:8000", "siglip")
-    older = "\n".join(",".join(line.split(",")[:-4]) for line in text.splitlines())
+    older = "\n".join(",".join(line.split(",")[:FIRST]) for line in text.splitlines())
     (row,) = rows_of(io.StringIO(older), "cells.csv")
     assert names(row) == ("", "", "triton", "")
     assert row.numbers["images_per_s"] == 100.0

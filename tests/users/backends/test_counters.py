@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from users.backends.asking import read_counters
 from users.backends.registry import backend_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.metrics import DCGM_FIELDS, gpus_of, samples
+from users.metrics import DCGM_FIELDS, gpus_of, identity, samples
 from users.transport.admin_connection import AdminConnection
 from users.triton import api as of_triton
 from users.triton.counters import GPU_FIELDS, triton_batches
@@ -109,6 +111,7 @@ def service(gpus: list[Gpu]) -> Callable[..., list[bytes]]:
     metrics.requests.inc(16)
     metrics.in_flight.inc(4)
     metrics.failures.inc(2)
+    metrics.shed.inc()
     parts_ns = {"decode": 2_000_000, "preprocess": 3_000_000, "queue": 500, "compute": 150_000_000}
     for _ in range(10):
         metrics.succeeded(3, parts_ns)
@@ -121,25 +124,72 @@ def service(gpus: list[Gpu]) -> Callable[..., list[bytes]]:
 
 
 SERVICE_COUNTERS = {
-    "requests": 12, "successes": 10, "images": 30, "executions": 10,
+    "requests": 12, "successes": 10, "images": 30, "executions": 10, "shed": 1,
     "decode_ns": 20_000_000, "preprocess_ns": 30_000_000, "queue_ns": 5_000, "compute_ns": 1_500_000_000,
 }  # fmt: skip
 
 
+def but(found: dict[str, Any], *names: str) -> dict[str, Any]:
+    """What was read without what is of this process and this machine."""
+    return {name: value for name, value in found.items() if name not in names}
+
+
 def test_the_service_over_http() -> None:
     with serving(service([])) as address:
-        assert read_counters(pytorch(address)) == {"counters": SERVICE_COUNTERS}
+        assert but(read_counters(pytorch(address)), "identity") == {"counters": SERVICE_COUNTERS}
         with counter_reader(pytorch(address), 5) as read:
-            assert read() == {"server": SERVICE_COUNTERS}
+            assert but(read(), "identity", "server_cpu") == {"server": SERVICE_COUNTERS}
+
+
+def test_each_process_has_an_identity_of_its_own() -> None:
+    found = []
+    for _ in range(2):
+        with serving(service([])) as address, counter_reader(pytorch(address), 5) as read:
+            found.append(
+                [read()["identity"], read()["identity"], read_counters(pytorch(address))["identity"]]
+            )
+    assert [len(set(one)) for one in found] == [1, 1]
+    assert found[0] != found[1]
+    host, _, started_s = found[0][0].partition("/")
+    assert (host, time.time() - float(started_s) < 60) == (platform.node(), True)
+
+
+def test_a_described_server_is_told_by_when_its_process_started() -> None:
+    page = b"app_requests_total 7\nprocess_start_time_seconds 1.79525880025e+09\n"
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start("200 OK", [])
+        return [page]
+
+    with serving(answer) as address:
+        told = {"times": {"metrics": {"url": f"http://{address}/metrics", "requests": "app_requests_total"}}}
+        endpoint = replace(Endpoint("mine", "service", "http", "jpeg", address), settings=told)
+        assert read_counters(endpoint) == {"counters": {"requests": 7}, "identity": "/1795258800.250"}
+
+
+def test_a_page_of_several_processes_has_no_identity() -> None:
+    assert identity('started{host="a"} 5.25\n', "started") == {"identity": "a/5.250"}
+    assert identity("started 5\n", "started") == {"identity": "/5.000"}
+    assert identity('started{host="a"} 5\nstarted{host="b"} 6\n', "started") == {}
+    assert identity("other 5\n", "started") == {}
 
 
 def test_the_service_tells_of_its_gpus() -> None:
-    gpu = Gpu(0, "NVIDIA H100", 93.0, 2e9, 8e10, None, 1980.0, 40.0)
+    gpu = Gpu(
+        0, "NVIDIA H100", 93.0, 2e9, 8e10, None, 1980.0, 40.0,
+        "GPU-a", 7.5, 700.0, 1980.0, throttle_reasons=4, serves=True,
+    )  # fmt: skip
     with serving(service([gpu])) as address, counter_reader(pytorch(address), 5) as read:
-        assert read() == {
+        assert but(read(), "identity", "server_cpu") == {
             "server": SERVICE_COUNTERS,
-            "gpus": [{"id": "0", "util_pct": 93.0, "memory_bytes": 2_000_000_000, "sm_clock_mhz": 1980.0}],
-        }
+            "gpus": [
+                {
+                    "id": "GPU-a", "util_pct": 93.0, "sm_clock_mhz": 1980.0, "max_sm_clock_mhz": 1980.0,
+                    "memory_bytes": 2_000_000_000, "memory_total_bytes": 80_000_000_000,
+                    "energy_j": 7.5, "power_limit_w": 700.0, "throttle_reasons": 4, "serves": True,
+                }
+            ],
+        }  # fmt: skip
 
 
 def test_triton_over_http() -> None:
@@ -290,9 +340,9 @@ def test_dcgms_names_beside_tritons_are_of_the_same_gpus() -> None:
     assert gpus[0] == {
         "id": "GPU-71ce41fd-3ac0-afe7-c995-21119f1e984a",
         "util_pct": 0.0, "memory_bytes": 7_451_181_056, "power_w": 58.954, "energy_j": 205_620.582,
-        "sm_clock_mhz": 1380.0,
+        "sm_clock_mhz": 1380.0, "power_limit_w": 300.0, "memory_total_bytes": 16_944_988_160,
     }  # fmt: skip
-    assert [len(gpu) for gpu in gpus[1:]] == [5, 5, 5]
+    assert [len(gpu) for gpu in gpus[1:]] == [7, 7, 7]
 
 
 @pytest.mark.parametrize("blank", ["9223372036854775794", "140737488355330.000000"])
@@ -316,9 +366,9 @@ def test_a_gateway_does_not_count_executions() -> None:
 
     with serving(answer) as address:
         gateway = Endpoint("gateway-http", "gateway", "http", "jpeg", address)
-        assert read_counters(gateway) == {
+        assert but(read_counters(gateway), "identity") == {
             "counters": {
-                "requests": 2, "successes": 2, "images": 6,
+                "requests": 2, "successes": 2, "images": 6, "shed": 0,
                 "decode_ns": 4_000, "preprocess_ns": 6_000, "queue_ns": 1_000, "upstream_ns": 14_000_000,
             }
         }  # fmt: skip

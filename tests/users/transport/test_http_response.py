@@ -84,7 +84,7 @@ def test_an_answer_is_read_whole(pieces: list[bytes], body: bytes, lasts: bool) 
         connection = of(server)
         answer = connection.post("/", REQUEST)
         assert (answer.status, bytes(answer.body), answer.lasts) == (200, body, lasts)
-        assert list(answer.phases_ns) == ["send", "wait", "receive"]
+        assert list(answer.phases_ns) == ["send", "wait", "receive", "connect"]
         assert all(value >= 0 for value in answer.phases_ns.values())
         assert connection.post("/", REQUEST).body == b"the next"
         connection.close()

@@ -125,7 +125,7 @@ def test_waiting_for_a_connection_is_sending(server: Server, kept: Kept) -> None
         gevent.joinall([ahead, behind], timeout=30, raise_error=True)
         took_ns = time.perf_counter_ns() - began_ns
     phases_ns = behind.value.phases_ns
-    assert set(phases_ns) == {"send", "wait", "receive", "decode"}
+    assert set(phases_ns) - {"connect"} == {"send", "wait", "receive", "decode"}
     assert phases_ns["send"] >= kept.answered_ns[0] - in_line_ns > 0
     assert sum(phases_ns.values()) <= took_ns
     assert server.connections == 1

@@ -53,6 +53,15 @@ COUNTERS = {
     "queue_ns": 89_800, "input_ns": 700, "decode_ns": 84_000, "compute_ns": 1_376_000, "output_ns": 6_000,
 }  # fmt: skip
 BATCHES = {"3": [2, 3_000], "6": [4, 6_000]}
+STEPS = {
+    "decode_jpeg": {
+        "successes": 12, "executions": 12, "queue_ns": 1_800, "work_ns": 86_820, "executing_ns": 3_000,
+    },
+    "clip": {
+        "successes": 10, "executions": 6, "queue_ns": 88_000, "work_ns": 1_379_880, "executing_ns": 9_000,
+    },
+}  # fmt: skip
+ALL = COUNTERS | {"batches": BATCHES, "steps": STEPS}
 ENSEMBLE = {
     "name": "clip_jpeg",
     "platform": "ensemble",
@@ -67,7 +76,8 @@ CLIP = {
     "dynamic_batching": {"max_queue_delay_microseconds": 500},
 }
 PIXELS = json.loads(json.dumps(ENSEMBLE).replace("_jpeg", "_uint8"))
-CONFIGS = {"clip_jpeg": ENSEMBLE, "clip_uint8": PIXELS, "clip": CLIP}
+DECODE = {"name": "decode_jpeg", "backend": "python", "instance_group": [{"count": 3}]}
+CONFIGS = {"clip_jpeg": ENSEMBLE, "clip_uint8": PIXELS, "clip": CLIP, "decode_jpeg": DECODE}
 
 
 def triton(address: str, protocol: Protocol = "http", payload: Any = "jpeg") -> Endpoint:
@@ -114,10 +124,10 @@ def over_grpc(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
 def test_over_http() -> None:
     asked: list[str] = []
     with answering(asked=asked) as address:
-        assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
+        assert read_counters(triton(address)) == {"counters": ALL}
         asked.clear()
         with counter_reader(triton(address), 5) as read:
-            assert [read() for _ in range(3)] == [{"server": COUNTERS | {"batches": BATCHES}}] * 3
+            assert [read() for _ in range(3)] == [{"server": ALL}] * 3
     assert asked == ["/v2/models/clip_jpeg/config", *["/v2/models/stats"] * 3]
 
 
@@ -148,7 +158,22 @@ def test_a_step_that_is_not_told_of() -> None:
 def test_the_set_up_is_that_of_the_model_that_computes() -> None:
     with answering() as address:
         told = read_serving(triton(address))
-    assert told == {"instances": 2, "max_batch": 16, "batching": True, "batching_delay_ns": 500_000}
+    own = {"instances": 2, "max_batch": 16, "batching": True, "batching_delay_ns": 500_000}
+    assert told == own | {"steps": {"decode_jpeg": 3, "clip": 2}}
+
+
+def test_a_step_whose_set_up_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(CONFIGS, "decode_jpeg")
+    with answering() as address:
+        assert read_serving(triton(address))["steps"] == {"decode_jpeg": None, "clip": 2}
+
+
+def test_executions_that_are_not_told_by_size_are_left_out() -> None:
+    stats = json.loads(json.dumps(STATS))
+    stats["model_stats"][1]["batch_stats"] = []
+    with answering(stats) as address:
+        steps = read_counters(triton(address))["counters"]["steps"]
+    assert ("executing_ns" in steps["decode_jpeg"], "executing_ns" in steps["clip"]) == (False, True)
 
 
 def test_requests_wait_for_every_step() -> None:
@@ -160,6 +185,6 @@ def test_requests_wait_for_every_step() -> None:
 
 
 def test_over_grpc(over_grpc: Endpoint) -> None:
-    assert read_counters(over_grpc) == {"counters": COUNTERS | {"batches": BATCHES}}
+    assert read_counters(over_grpc) == {"counters": ALL}
     assert read_serving(over_grpc)["instances"] == 2
     assert queues_of(over_grpc) == ("decode_jpeg", "clip")

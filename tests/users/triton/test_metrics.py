@@ -14,6 +14,7 @@ from tests.swarm.wsgi import serving
 from users.backends.asking import metrics_reader
 from users.endpoint import Endpoint
 from users.errors import RequestError
+from users.metrics import DCGM_FIELDS, gpus_of
 from users.triton.counters import parse
 
 REPLAYED = Path(__file__).parents[2] / "replayed"
@@ -42,10 +43,13 @@ def test_pending_requests_of_one_model_and_every_gpu() -> None:
     assert parse(PAGE, ["clip"]) == {
         "pending_requests": 9,
         "gpus": [
-            {"id": "GPU-a", "util_pct": 7.0, "memory_bytes": 1_500_000_000, "power_w": 71.245},
-            {"id": "GPU-b", "power_w": 70.0},
+            {
+                "id": "GPU-a", "util_pct": 7.0, "memory_bytes": 1_500_000_000, "power_w": 71.245,
+                "memory_total_bytes": 85_520_809_984, "power_limit_w": 700.0, "visible": True,
+            },
+            {"id": "GPU-b", "power_w": 70.0, "visible": True},
         ],
-    }
+    }  # fmt: skip
 
 
 def test_a_recorded_page_of_triton_tells_of_four_gpus() -> None:
@@ -69,6 +73,8 @@ def test_a_recorded_page_of_dcgm_exporter_tells_of_a_gpu_and_not_of_its_instance
         "power_w": 409.692,
         "energy_j": 319_159.391,
         "memory_bytes": 5_080_350_720,
+        "memory_free_bytes": 37_423_677_440,
+        "mig": True,
     }
     assert parse(page, []) == {"gpus": [of_the_gpu]}
     part = 'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-34319582-d595-d1c7-d1d2-179bcfa61660",GPU_I_ID="13"} 7\n'
@@ -152,3 +158,25 @@ def test_addresses_that_are_none(url: str) -> None:
         str(caught.value)
         == f"--trt-metrics-url {url!r}: give host:port or http://host:port/metrics, https for TLS"
     )
+
+
+DCGM_PAGE = """\
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-a"} 99
+DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="GPU-a"} 0.213
+DCGM_FI_DEV_CLOCKS_EVENT_REASONS{gpu="0",UUID="GPU-a"} 36
+DCGM_FI_DEV_POWER_MGMT_LIMIT{gpu="0",UUID="GPU-a"} 700
+DCGM_FI_DEV_PCIE_LINK_GEN{gpu="0",UUID="GPU-a"} 5
+DCGM_FI_PROF_PCIE_RX_BYTES{gpu="0",UUID="GPU-a"} 2150000000
+DCGM_FI_PROF_SM_ACTIVE{gpu="1",UUID="GPU-b",GPU_I_ID="3"} 0.9
+"""
+
+
+def test_what_dcgm_alone_tells() -> None:
+    """SM activity is a fraction on its page; that of an instance is not its GPU's."""
+    assert gpus_of(DCGM_PAGE, DCGM_FIELDS)["gpus"] == [
+        {
+            "id": "GPU-a", "util_pct": 99.0, "sm_active_pct": 21.3, "throttle_reasons": 36,
+            "power_limit_w": 700.0, "pcie_gen": 5, "pcie_rx_bytes_per_s": 2.15e9,
+        },
+        {"id": "GPU-b", "mig": True},
+    ]  # fmt: skip

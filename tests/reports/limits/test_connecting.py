@@ -1,0 +1,119 @@
+"""Making connections as the limit: a handshake for each request, or no local port left."""
+
+from typing import Any
+
+import pytest
+
+from reports.caveat import caveat
+from reports.fold.windows import Windows, client_phases
+from reports.limit import Limit
+from reports.limits.rules import limit_of
+from reports.summary.network import remainder
+from reports.summary.summary import Summary, parts_of
+from tests.reports.limit_runs import MS, a_run
+from tests.reports.limits.test_rules import code_of
+from tests.reports.parts import changed
+
+CHURN: dict[str, Any] = {
+    "connects": 980,
+    "connect_ns": 14 * MS,
+    "network_ns": None,
+    "unexplained_ns": -0.7 * MS,
+}
+GAP = (caveat("path-gap", "2,000 of at least 600,000,000 bytes sent were seen on the connections"),)
+
+
+def named(run: Summary, code: str) -> Limit:
+    limit = limit_of(run)
+    assert limit is not None
+    assert limit.code == code
+    return limit
+
+
+def churn(**changes: Any) -> Summary:
+    """Requests of 20 ms, of which 14 go into a connection that 98 of 100 need; the kernel saw few of them."""
+    return a_run(**CHURN | {"caveats": GAP} | changes)
+
+
+def test_a_server_that_closes_connections() -> None:
+    limit = named(churn(), "handshake")
+    assert limit.evidence == "0.980 connections a request; connecting took 14.0 of 20.0 ms (DNS included)"
+    assert limit.advice.startswith("Turn keep-alive on")
+    assert "closes connections" in limit.advice
+
+
+def test_a_client_that_was_asked_for_one_each() -> None:
+    limit = named(churn(channels="per-request"), "handshake")
+    assert limit.advice.startswith("Use --channels per-user: the client itself was asked")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"connects": 500}, "handshake"),
+        ({"connects": 499}, None),  # most requests go over one that was kept
+        ({"connect_ns": 6 * MS}, "handshake"),
+        ({"connect_ns": 5.9 * MS}, None),  # compute is longer
+        ({"connect_ns": 5 * MS, "server_parts": {"compute": 4 * MS}, "unexplained_ns": 3 * MS}, "handshake"),
+        ({"connect_ns": 5 * MS, "server_parts": {"compute": 4 * MS}, "unexplained_ns": 9 * MS}, None),
+        ({"connects": None}, None),  # gRPC's library does not tell
+        ({"connect_ns": None}, None),
+        ({"worker_cpu_pct": 97.0}, "client-cpu"),  # which stretches handshakes, too
+        ({"server_busy": 0.9}, "server-compute"),  # which would not answer more
+    ],
+)
+def test_how_much_of_a_request_it_is(changes: dict[str, Any], code: str | None) -> None:
+    assert code_of(churn(**changes)) != "handshake" if code is None else code_of(churn(**changes)) == code
+
+
+def test_connecting_is_a_part_of_the_sum() -> None:
+    """Of 20 ms, 14 of which connect, 6 are left for all others."""
+    run = changed(
+        churn(), **dict.fromkeys(("send_ns", "receive_ns", "decode_ns"), 0.0), server_parts={}, path=None
+    )
+    assert remainder(run)[2] == pytest.approx(6 * MS)
+    assert [part.name for part in parts_of(run)][:3] == ["send_delay", "connect", "encode"]
+
+
+PORTS: dict[str, Any] = {
+    "failures": 300,
+    "failure_kinds": {"exhausted": 300},
+    "failure_codes": {"EADDRNOTAVAIL": 300},
+}
+
+
+def test_no_local_port_is_left() -> None:
+    limit = named(a_run(**PORTS, connects=693), "client-ports")
+    assert limit.evidence == (
+        "300 of 1,000 requests found no free local port (EADDRNOTAVAIL); "
+        "0.990 connections were made for each of the others"
+    )
+    assert "net.ipv4.ip_local_port_range" in limit.advice
+    assert named(a_run(**PORTS), "client-ports").evidence.endswith("(EADDRNOTAVAIL)")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"failure_codes": {"EMFILE": 300}},  # open files, not ports
+        {"failure_codes": {}},  # of an older ledger: either
+        {"failures": 1_000, "failure_codes": {"EADDRNOTAVAIL": 1_000}},  # an address that this host lacks
+        {"status": "aborted"},
+    ],
+)
+def test_what_is_no_lack_of_ports(changes: dict[str, Any]) -> None:
+    assert code_of(a_run(**PORTS | changes)) == "inconclusive"
+
+
+@pytest.mark.parametrize(("count", "code"), [(9, "offered-load"), (10, "client-ports")])
+def test_how_many_lacked_one(count: int, code: str) -> None:
+    few: dict[str, Any] = {
+        "failures": count,
+        "failure_kinds": {"exhausted": count},
+        "failure_codes": {"EADDRNOTAVAIL": count},
+    }
+    assert code_of(a_run(**few, failed_p50_ns=1 * MS)) == code
+
+
+def test_a_client_that_does_not_tell_of_connections() -> None:
+    assert client_phases(Windows(ok=3)).connect_ns is None

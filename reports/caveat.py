@@ -154,6 +154,9 @@ KINDS = {
         Trait.TAINTS | Trait.IS_BOUNDED | Trait.BY_STOPPING,
         "requests failed",
     ),
+    "batching-delay": CaveatKind(
+        "Set --queue-delay-us 0 where one user is compared with servers that do not wait, or take it off."
+    ),
     "clock-stepped": CaveatKind(
         "Times of day follow the clock as it was before the step; durations are not affected."
     ),
@@ -161,12 +164,29 @@ KINDS = {
         "Look for a proxy or a pool: figures on connections use those that were seen."
     ),
     "few-samples": CaveatKind("Measure longer, or leave the high percentiles out of any conclusion."),
+    "gpu-clocks": CaveatKind(
+        "Cool the GPU, raise its power limit or fix its clocks; compare only runs at the same clocks."
+    ),
+    "gpu-memory-full": CaveatKind(
+        "Use smaller batches or fewer instances where allocations fail; frameworks keep memory in reserve."
+    ),
+    "gpu-mig": CaveatKind(
+        "Give --dcgm-metrics-url with profiling counters; the GPU's utilisation says nothing of an instance."
+    ),
+    "gpu-pcie": CaveatKind("Check the GPU's slot and lanes, or send fewer bytes to it: uint8, not float32."),
+    "gpu-shared": CaveatKind(
+        "Stop the other programs on the GPU: they take its time, and their energy is counted as the server's."
+    ),
+    "gpus-unknown": CaveatKind(
+        "Name the GPU by CUDA_VISIBLE_DEVICES, and read the server's own metrics: figures are of all GPUs."
+    ),
     "late-arrivals": CaveatKind(
         "Raise --max-in-flight, or check the workers' CPU and lag; the latency includes the delay."
     ),
     "link-differs": CaveatKind(
         "The figures apply to the link as measured; free its cores, or fix the profile."
     ),
+    "link-rate": CaveatKind("Correct --link-mbit: it is the rate of one client host's narrowest link."),
     "out-of-range": CaveatKind(
         "Look for a clock that jumped or a request that hung; such values were clamped."
     ),
@@ -178,6 +198,10 @@ KINDS = {
     ),
     "random-input": CaveatKind(
         "The inputs are random numbers: the load is real, the embeddings mean nothing."
+    ),
+    "several-servers": CaveatKind(
+        "Give the endpoint the address of one replica, or read each replica's own metrics: the server's "
+        "parts are of some of the requests, and how busy all servers were is unknown."
     ),
     "targets-differ": CaveatKind(
         "Use IP addresses, or make the name resolve to the same ones on every host."

@@ -21,7 +21,7 @@ COARSE = (
     "coarse: ticks of the kernel's clock, the phase's edges and requests under way at its end may come to "
     "more than a fifth of it"
 )
-TAKEN = ("throttled_ns", "stolen_ns", "pressure_ns", "lock_wait_ns")
+TAKEN = ("throttled_ns", "used_up_ns", "stolen_ns", "pressure_ns", "lock_wait_ns")
 IDLE_PCT = 10.0
 """Five times what an idle worker was seen to take of a core."""
 MOSTLY_FIXED = (
@@ -40,8 +40,9 @@ class ClientHealth:
     three times. `lock_wait_ns` is the mean wait for the interpreter lock. `in_flight` is the mean over
     seconds of all workers together.
 
-    `throttled_pct` is the share of time in which the cgroup of the most throttled worker was stopped, and
-    `cpu_quota` the cores that it allows. `stolen_pct` is the share that a hypervisor took of the time for
+    `throttled_pct` is the share of time in which the cgroup of the most throttled worker was stopped,
+    `used_up_pct` that of the periods in which its quota ran out, and `cpu_quota` the cores that it allows.
+    `stolen_pct` is the share that a hypervisor took of the time for
     which the processors of a worker's host were wanted; in `pressure_pct` some process there waited for one.
     """
 
@@ -62,6 +63,7 @@ class ClientHealth:
     lock_wait_ns: float | None = None
     cpu_quota: float | None = None
     throttled_pct: float | None = None
+    used_up_pct: float | None = None
     stolen_pct: float | None = None
     pressure_pct: float | None = None
 
@@ -88,7 +90,7 @@ class HealthSums:
     waited: Weighted = field(default_factory=Weighted)
     awake: Weighted = field(default_factory=Weighted)
     taken: dict[str, Weighted] = field(default_factory=lambda: {name: Weighted() for name in TAKEN})
-    """By the record's names. The weight of what was stolen is what was wanted, of the lock's waits the looks."""
+    """By the record's names. What was stolen is of what was wanted, waits for the lock are by looks."""
     quota: float | None = None
     """The smallest."""
     lag: Buckets = EMPTY
@@ -225,6 +227,7 @@ class Health:
             lock_wait_ns=self._greatest(lambda worker: worker.taken["lock_wait_ns"].mean)[1],
             cpu_quota=self.workers[most_throttled].quota if most_throttled else None,
             throttled_pct=throttled_pct,
+            used_up_pct=self._greatest(lambda worker: share_pct(worker.taken["used_up_ns"]))[1],
             stolen_pct=self._greatest(lambda worker: share_pct(worker.taken["stolen_ns"]))[1],
             pressure_pct=self._greatest(lambda worker: share_pct(worker.taken["pressure_ns"]))[1],
         )

@@ -55,20 +55,22 @@ def _held(record: Record) -> MemoryReading:
 class ServerCpu:
     """Processor time that a server wanted in the measure phase and did not get; None where untold.
 
-    `throttled_pct` is the share of time in which its cgroup was stopped, which allows `quota` cores, and
-    `shared` whether the master's process is in that cgroup, too. `stolen_pct` is the share that a hypervisor
-    took of the time for which the processors of its host were wanted.
+    `throttled_pct` is the share of time in which its cgroup was stopped, which allows `quota` cores,
+    `used_up_pct` that of the periods in which this ran out, and `shared` whether the master's process is in
+    that cgroup, too. `stolen_pct` is the share that a hypervisor took of the time for which the processors of
+    its host were wanted.
     """
 
     quota: float | None = None
     throttled_pct: float | None = None
+    used_up_pct: float | None = None
     shared: bool = False
     stolen_pct: float | None = None
 
 
 LEAST_COUNTED_S = 2
 """Between two readings of a second's grain, that a share is taken by."""
-TAKEN = ("throttled_ns", "stolen_ns", "wanted_ns")
+TAKEN = ("throttled_ns", "used_up_ns", "stolen_ns", "wanted_ns")
 
 
 class CpuReadings:
@@ -100,11 +102,12 @@ class CpuReadings:
             return ServerCpu()
         span_ns = (ended - began) * SECOND_NS
         grown = {name: last[name] - (first.get(name) or 0) for name in TAKEN if last.get(name) is not None}
-        stolen_ns, throttled_ns = grown.get("stolen_ns"), grown.get("throttled_ns")
+        stolen_ns = grown.get("stolen_ns")
         wanted_ns = stealable_ns(grown.get("wanted_ns", 0), span_ns)
         return ServerCpu(
             quota=last.get("quota"),
-            throttled_pct=None if throttled_ns is None else min(100.0, 100 * throttled_ns / span_ns),
+            throttled_pct=_share_pct(grown.get("throttled_ns"), span_ns),
+            used_up_pct=_share_pct(grown.get("used_up_ns"), span_ns),
             shared=bool(last.get("shared")),
             stolen_pct=None if stolen_ns is None else 100 * stolen_ns / wanted_ns,
         )
@@ -115,6 +118,11 @@ def shed_of(readings: Sequence[Record]) -> int | None:
     counted = {one["when"]: (one.get("counters") or {}).get("shed") for one in readings}
     before, after = counted.get("before"), counted.get("after")
     return after - before if before is not None and after is not None and after >= before else None
+
+
+def _share_pct(part_ns: float | None, span_ns: int) -> float | None:
+    """At most all of the time: readings may come some tenths of a second late."""
+    return None if part_ns is None else min(100.0, 100 * part_ns / span_ns)
 
 
 @dataclass(frozen=True)

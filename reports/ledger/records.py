@@ -17,7 +17,7 @@ WHOLE = {
     "drained": ("users", "finished", "abandoned", "sent", "due", "dropped", "overslept", "phase_ns"),
     "health": (
         *("second", "span_ns", "in_flight", "users", "lock_looks", "lock_wait_ns"),
-        *("throttled_ns", "wanted_ns", "stolen_ns", "pressure_ns"),
+        *("throttled_ns", "used_up_ns", "wanted_ns", "stolen_ns", "pressure_ns"),
     ),
     "path": ("second", "span_ns", "asked", "connections"),
     "sample": ("second",),

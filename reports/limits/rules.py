@@ -7,11 +7,34 @@ from collections.abc import Callable, Iterator
 
 from reports.caveat import Trait
 from reports.caveats.attribution import UNEXPLAINED_SHARE
+from reports.fold.records import ratio
 from reports.format import digits, ms, plural
 from reports.limit import Limit
-from reports.limits.client import AWAITED_PCT, client_cpu, client_loop, cpu_said
-from reports.limits.path import few_connections, fills_windows, link, near_least, round_trips_said, shows_room
-from reports.limits.server import HOST_BUSY_PCT, server_cold, server_compute, server_queue
+from reports.limits.batching import slow_shape
+from reports.limits.client import AWAITED_PCT, client_cpu, client_loop, cpu_said, used_pct
+from reports.limits.connecting import client_ports, handshake
+from reports.limits.cpu import client_stolen, client_throttled, server_stolen, server_throttled
+from reports.limits.downlink import downlink, nagle, server_intake
+from reports.limits.path import (
+    few_connections,
+    fills_windows,
+    link,
+    lossy_or_policed,
+    near_least,
+    round_trips_said,
+    shares_connections,
+    shows_room,
+)
+from reports.limits.refusals import rate_limited, refused_untold, server_full
+from reports.limits.server import (
+    HOST_BUSY_PCT,
+    queue_untold,
+    server_cold,
+    server_compute,
+    server_preprocess,
+    server_queue,
+    several_untold,
+)
 from reports.limits.shares import (
     MOST,
     at_least,
@@ -22,7 +45,8 @@ from reports.limits.shares import (
     service_ns,
     upstream_share,
 )
-from reports.summary.summary import Summary
+from reports.summary.link import link_rate
+from reports.summary.summary import Summary, unclear
 
 Rule = Callable[[Summary], Limit | None]
 FAILED_SHARE = 0.1
@@ -41,6 +65,17 @@ SILENT_ADVICE = (
     "The server states no times of its own: where its answers or metrics do, say so in the endpoint's file "
     "([times]); else see how its rate grows with users."
 )
+ROUND_TRIPS = 2.0
+"""A request and its answer take one, the first bytes of a large request a second one."""
+SHORT_WAIT = 0.1
+"""Of the service time in the server's queue: so little waits nowhere for an instance."""
+PART_ADVICE = {
+    "send": "Look at what the client waits for before it can send: shared connections, a full send buffer.",
+    "receive": "Look at how the server writes its answers, and at proxies before it.",
+    "queue wait": "Look at the server's scheduler: its batching delay, its rate limiter, its priorities.",
+    "network": "Look at proxies on the way and at the link; give its rate with --link-mbit.",
+}
+"""By part, where no rule names a cause."""
 WORTH_SAYING_PCT = 5
 """Of the time without a core: not what stops a run, but it is seen in the highest percentiles."""
 
@@ -110,6 +145,8 @@ def unexplained(run: Summary) -> Limit | None:
     if left is None or whole is None or run.network_ns is None:
         return None
     said = f"{ms(abs(left))} ms beside a latency of {ms(whole)} ms"
+    may_be = unclear(run)
+    network = f", of which up to {ms(may_be)} ms may be the network's" if may_be else ""
     advice = "See docs/attribution.md for possible causes; look at proxies and at the server's front end."
     if left < -UNEXPLAINED_SHARE * whole:
         return Limit("inconclusive", f"the parts come to more than was measured: {said}", advice)
@@ -117,7 +154,7 @@ def unexplained(run: Summary) -> Limit | None:
     others = (run.server.queue_ns, run.server.compute_ns, run.server.other_ns, path_ns(run))
     codec = (run.phases.encode_ns, run.phases.decode_ns)
     if left > handling and left > max(part or 0.0 for part in (*others, *codec)):
-        return Limit("inconclusive", f"the largest part is unexplained: {said}", advice)
+        return Limit("inconclusive", f"the largest part is unexplained: {said}{network}", advice)
     return None
 
 
@@ -134,12 +171,64 @@ def path_unseen(run: Summary) -> Limit | None:
 def queue_or_loss(run: Summary) -> Limit | None:
     """Windows are full at a round trip that is neither near its least nor long enough for a queue."""
     path = run.path
-    if path is None or run.link_bytes_per_s or not at_least(path_share(run), MOST):
+    if path is None or link_rate(run) or not at_least(path_share(run), MOST):
         return None
     if near_least(path) or shows_room(path) or not fills_windows(run, path):
         return None
     why = f"{round_trips_said(path)}, with full windows: a full link or few connections"
     return Limit("inconclusive", why, "Give the link's rate with --link-mbit, then run again.")
+
+
+def untold_part(run: Summary) -> Limit | None:
+    """Some part is half of the time, and no rule says what with."""
+    whole = service_ns(run)
+    for name, part_ns in _untold(run):
+        if at_least(ratio(part_ns, whole), MOST):
+            why = f"{name} took {ms(part_ns)} of {ms(whole)} ms, and why is not known"
+            return Limit("inconclusive", why, PART_ADVICE[name])
+    return None
+
+
+def _untold(run: Summary) -> Iterator[tuple[str, float | None]]:
+    """Parts that have no cause where no rule names one, by name; those that are no wonder are left out."""
+    yield "send", run.phases.send_ns
+    yield "receive", run.phases.receive_ns
+    if run.load == "closed":  # arrivals that come close together wait for each other on any server
+        yield "queue wait", run.server.queue_ns
+    if not _is_mere_distance(run):
+        yield "network", run.network_ns
+
+
+def _is_mere_distance(run: Summary) -> bool:
+    """Whether requests only wait for round trips, or each for its own bytes on a path without a queue."""
+    path = run.path
+    if path is None or run.network_ns is None:
+        return False
+    if path.rtt_ns is not None and run.network_ns <= ROUND_TRIPS * path.rtt_ns:
+        return True
+    return not shares_connections(run) and (near_least(path) or shows_room(path))
+
+
+def room_unseen(run: Summary) -> Limit | None:
+    """Nothing was found full, and of client, server or path it was not seen that it had room."""
+    unseen = next(_unseen(run), None)
+    if unseen is None:
+        return None
+    what, advice = unseen
+    return Limit("inconclusive", f"nothing was found full, but {what}", advice)
+
+
+def _unseen(run: Summary) -> Iterator[tuple[str, str]]:
+    """What is not known to have room, and what would tell."""
+    if used_pct(run) is None and run.generator.loop_lag_p95_ns is None:
+        yield "neither CPU nor lag of the workers is known", UNTOLD_ADVICE
+    alone = run.load == "closed" and run.level == 1
+    waits = ratio(run.server.queue_ns, service_ns(run))
+    if run.server.busy is None and not alone and (waits is None or waits > SHORT_WAIT):
+        grows = "Measure with more users, and see whether the rate grows."
+        yield "how busy the server's instances were is not known", grows
+    if at_least(path_share(run), MOST) and not (_is_mere_distance(run) or link_rate(run)):
+        yield "the path took most of the time", "Give the link's rate with --link-mbit, then run again."
 
 
 def host_full(run: Summary) -> Limit | None:
@@ -194,7 +283,7 @@ def _room(run: Summary) -> Iterator[str]:
         yield f"the server's instances were executing {digits(100 * run.server.busy)} % of the time"
     elif (share := server_share(run)) is not None:
         yield f"the server took {digits(100 * share)} % of {ms(service_ns(run))} ms a request"
-    path, rate = run.path, run.link_bytes_per_s
+    path, rate = run.path, link_rate(run)
     if path and rate and path.wire_bytes_per_s is not None:
         yield f"{digits(100 * path.wire_bytes_per_s / rate)} % of the link's rate was sent"
     elif path and path.busy_share is not None:
@@ -202,25 +291,47 @@ def _room(run: Summary) -> Iterator[str]:
 
 
 RULES: tuple[Rule, ...] = (
+    # What refused requests is known even where so many failed that no mean of the others tells anything.
+    client_ports,
+    server_full,
+    rate_limited,
+    refused_untold,
     nothing_measured,
     # Building engines slows all that comes after it, so no other number of the run is a steady one.
     server_cold,
+    slow_shape,
     # A client at its limit stretches every time it measures, the path's and the server's too.
+    # Time that was taken from it looks like a full or a blocked core.
+    client_throttled,
+    client_stolen,
     client_cpu,
     client_loop,
+    # A server that is stopped also takes in late, so that its queue and the path's windows are full.
+    server_throttled,
+    server_stolen,
     # What waits before the server keeps it from being loaded; what waits in it fills the path only a little.
     link,
+    server_intake,
+    handshake,
     few_connections,
+    downlink,
+    nagle,
+    server_preprocess,
     server_queue,
     server_compute,
     # No other rule holds, and what was measured does not show that there is room either.
+    several_untold,
     server_unread,
     upstream_untold,
+    queue_untold,
     unexplained,
     path_unseen,
     queue_or_loss,
+    lossy_or_policed,
+    untold_part,
     host_full,
     not_kept_up,
+    room_unseen,
     offered_load,
 )
 """In the order in which they are asked."""

@@ -38,7 +38,7 @@ _OF_RUN: Mapping[str, Figure] = {
     "workers_asked": attrgetter("topology.workers"),
     "hosts_asked": attrgetter("topology.hosts"),
     "instances_asked": attrgetter("instances"),
-    **figures("", "queue_delay_us link_bytes_per_s"),
+    **figures("", "queue_delay_us link_bytes_per_s network_most_ns"),
     **figures("latency", "mean_ns", prefix="latency_"),
     **figures("server", "busy", prefix="server_"),
 }
@@ -66,10 +66,13 @@ def render_json(study: Study, page: Page, verdicts: Sequence[Verdict]) -> str:
 
 
 def _run(run: Summary) -> dict[str, Any]:
+    steps = {name: asdict(step) for name, step in run.server.steps.items()}
     return {
         **{name: of(run) for name, of in _OF_RUN.items()},
         "breakdown": {f"{part.name}_ns": part.ns for part in parts_of(run)},
         "server_parts": {f"{name}_ns": value for name, value in run.server.parts.items()},
+        **({"server_steps": steps} if steps else {}),
+        **({"gpus": [asdict(gpu) for gpu in run.each_gpu]} if run.each_gpu else {}),
         "cold": {"share": run.server.cold.share, "batches": list(run.server.cold.batches)},
         **{name: asdict(value) if (value := getattr(run, name)) else None for name in _NESTED},
         "failures": dict(run.counts.failure_kinds),

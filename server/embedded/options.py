@@ -1,6 +1,7 @@
 """The command line of `up`: which servers it asks for, and how long an emulated model sleeps."""
 
 import argparse
+import json
 import math
 import os
 from dataclasses import dataclass
@@ -26,23 +27,30 @@ LONGEST_MS = 60_000.0
 
 @dataclass(frozen=True)
 class EmulationProfile:
-    """A service time of `base_ms + per_image_ms * batch`, `cold_ms` longer for the first of each size."""
+    """A service time of `base_ms + per_image_ms * batch`, `cold_ms` longer for the first of each size.
+
+    An execution of a size in `sizes_ms` takes that time instead.
+    """
 
     base_ms: float
     per_image_ms: float
     cold_ms: float = 0.0
     name: str = ""
+    sizes_ms: tuple[tuple[int, float], ...] = ()
 
     def describe(self) -> str:
         """For people: `a100: 3.11 ms + 1.29 ms an image`."""
         name = f"{self.name}: " if self.name else ""
+        sizes = "".join(f", {took_ms:g} ms for a batch of {size}" for size, took_ms in self.sizes_ms)
         cold = f", {self.cold_ms:g} ms more for the first of a batch size" if self.cold_ms else ""
-        return f"{name}{self.base_ms:g} ms + {self.per_image_ms:g} ms an image{cold}"
+        return f"{name}{self.base_ms:g} ms + {self.per_image_ms:g} ms an image{sizes}{cold}"
 
     def parameters(self) -> dict[str, str]:
         """What the copy of the model's configuration is given."""
         times = {"base_ms": self.base_ms, "per_image_ms": self.per_image_ms, "cold_ms": self.cold_ms}
-        return {name: repr(value) for name, value in times.items()} | {"emulated": self.describe()}
+        told = {name: repr(value) for name, value in times.items()} | {"emulated": self.describe()}
+        # A model without such sizes keeps the configuration, and so the cached repository, that it had.
+        return told | ({"sizes_ms": json.dumps(dict(self.sizes_ms))} if self.sizes_ms else {})
 
 
 PROFILES = {
@@ -58,24 +66,30 @@ of a shared one for each request in it. Of the others only one image's time is p
 that it splits as the A100's does is assumed.
 """
 FORMS = (
-    f"{', '.join(PROFILES)}, or milliseconds as in 3.1+1.3 (base + an image) "
-    "or 40+0/500 (500 more for the first of a batch size)"
+    f"{', '.join(PROFILES)}, or milliseconds as in 3.1+1.3 (base + an image), "
+    "5+0,3:300 (300 for a batch of 3) or 40+0/500 (500 more for the first of a batch size)"
 )
 
 
 def profile_of(text: str) -> EmulationProfile:
-    """A profile's name or `BASE+PER` in milliseconds, either with `/COLD`; SetUpError for anything else."""
-    line, slash, cold = text.strip().partition("/")
+    """A profile's name or `BASE+PER` in milliseconds, either with `,SIZE:MS` for sizes and with `/COLD`.
+
+    SetUpError for anything else.
+    """
+    lines, slash, cold = text.strip().partition("/")
+    line, *sizes = lines.split(",")
     known = PROFILES.get(line)
     base, _, per_image = (f"{known.base_ms}+{known.per_image_ms}" if known else line).partition("+")
     try:
         times = [float(number) for number in (base, per_image, cold if slash else "0")]
+        sizes_ms = tuple((int(size), float(took)) for size, _, took in (one.partition(":") for one in sizes))
     except ValueError:
-        times = [math.nan] * 3
-    if not all(0 <= time <= LONGEST_MS for time in times):
+        times, sizes_ms = [math.nan] * 3, ()
+    right = all(0 <= time <= LONGEST_MS for time in (*times, *(took for _, took in sizes_ms)))
+    if not right or any(size < 1 for size, _ in sizes_ms):
         raise SetUpError(f"--emulate {text!r} is not a service time: give {FORMS}, each at most 60000.")
     base_ms, per_image_ms, cold_ms = times
-    return EmulationProfile(base_ms, per_image_ms, cold_ms, line if known else "")
+    return EmulationProfile(base_ms, per_image_ms, cold_ms, line if known else "", sizes_ms)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The GPUs of this machine through NVML; no GPU, driver or pynvml is an empty list, never an error."""
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -9,7 +10,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU at one moment; None is what this GPU does not tell."""
+    """One GPU at one moment; None is what this GPU does not tell.
+
+    `serves`: whether this process computes on it, None where the driver does not name this process on any.
+    `throttle_reasons` are NVML's bits for what holds its clocks down.
+    """
 
     index: int
     name: str
@@ -19,12 +24,20 @@ class Gpu:
     power_w: float | None
     sm_clock_mhz: float | None
     temperature_c: float | None
+    uuid: str = ""
+    energy_j: float | None = None
+    power_limit_w: float | None = None
+    max_sm_clock_mhz: float | None = None
+    throttle_reasons: int | None = None
+    serves: bool | None = None
 
 
 def read_gpus() -> list[Gpu]:
     """Every GPU that NVML can read now; one that has been lost is left out."""
     found = _asked(lambda nvml: [_read(nvml, index) for index in range(nvml.nvmlDeviceGetCount())])
-    return [gpu for gpu in found or () if gpu is not None]
+    gpus = [gpu for gpu in found or () if gpu is not None]
+    # In a container the driver may name processes by the host's numbers: then this one is on none.
+    return gpus if any(gpu.serves for gpu in gpus) else [replace(gpu, serves=None) for gpu in gpus]
 
 
 def driver() -> str:
@@ -57,10 +70,10 @@ def _read(nvml: Any, index: int) -> Gpu | None:
     except nvml.NVMLError:
         return None
 
-    def ask(question: Callable[[], float]) -> float | None:
+    def ask(question: Callable[[], Any]) -> Any:
         try:
             return question()
-        except nvml.NVMLError:
+        except (nvml.NVMLError, AttributeError):  # no such answer, or an older library
             return None
 
     return Gpu(
@@ -72,4 +85,12 @@ def _read(nvml: Any, index: int) -> Gpu | None:
         power_w=ask(lambda: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000),
         sm_clock_mhz=ask(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
         temperature_c=ask(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+        uuid=ask(lambda: str(nvml.nvmlDeviceGetUUID(gpu))) or "",
+        energy_j=ask(lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(gpu) / 1000),
+        power_limit_w=ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000),
+        max_sm_clock_mhz=ask(lambda: nvml.nvmlDeviceGetMaxClockInfo(gpu, nvml.NVML_CLOCK_SM)),
+        throttle_reasons=ask(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)),
+        serves=ask(
+            lambda: os.getpid() in {one.pid for one in nvml.nvmlDeviceGetComputeRunningProcesses(gpu)}
+        ),
     )

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from numpy.typing import NDArray
 
 from server.errors import NotYet, Refusal, not_loaded
+from server.hardware.machine import machine_id
 from server.hardware.nvml import read_gpus
 from server.service import openapi
 from server.service.auth import OPEN, Authorized
@@ -124,6 +125,7 @@ class Service:
             "weights_sha256": embedder.weights_sha256,
             "dim": embedder.dim,
             "device": embedder.device,
+            "machine": machine_id(),
             **({"gateway": True, "upstream": upstream} if settings.upstream else own),
         }
 

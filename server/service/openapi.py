@@ -34,6 +34,7 @@ STATUS = _object(
         "dim": {"type": "integer"},
         "device": STRING,
         "precision": STRING,
+        "machine": {**STRING, "description": "the same on one machine only, until it restarts"},
     },
     but="detail",
 )

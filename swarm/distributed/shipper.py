@@ -15,12 +15,14 @@ from typing import Any
 
 import gevent
 from gevent.lock import RLock
+from gevent.monkey import get_original
 
 from reports.histogram import codec
 from swarm.clock import NS_PER_S
 from swarm.distributed.protocol import PROGRESS, PROGRESS_FIELDS, RECORDS
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.tcp_stats import Connections
+from swarm.taken_cpu import TakenCpu
 from users.load.assignment import Assignment
 
 SHIP_EVERY_S = 0.1
@@ -32,6 +34,13 @@ LEAST_HEALTH_NS = NS_PER_S // 10
 """Figures over less than this are noise."""
 LOOK_S = 0.02
 """How long the lag probe sleeps on average; what it oversleeps is the lag (timers cause up to 1 ms of it)."""
+LOOKS_A_LOCK = 5
+"""Of so many looks one also asks for the interpreter lock: where a thread keeps it, that costs 5 ms."""
+
+
+def yield_lock() -> None:
+    """Let go of the interpreter lock and take it again: at once, where no other thread wants it."""
+    get_original("time", "sleep")(0)
 
 
 def loop_thread_ns(schedstat: Path = Path("/proc/self/schedstat")) -> tuple[int, int] | None:
@@ -75,7 +84,8 @@ class GcPauses:
 
 class WorkerHealth:
     """Watches this process; `cpu_s` says how much processor time all its threads have used, `thread_ns` how
-    long the thread of the event loop has run, and was ready to run and had no processor.
+    long the thread of the event loop has run, and was ready to run and had no processor. `taken` tells what
+    quotas and other hosts took, and `yield_lock` gives other threads the interpreter lock for a moment.
     """
 
     def __init__(
@@ -84,12 +94,17 @@ class WorkerHealth:
         sleep: Callable[[float], None] = gevent.sleep,
         cpu_s: Callable[[], float] = time.process_time,
         thread_ns: Callable[[], tuple[int, int] | None] = loop_thread_ns,
+        taken: Callable[[], dict[str, float | int]] | None = None,
+        yield_lock: Callable[[], None] = yield_lock,
     ) -> None:
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._sleep, self._yield_lock = clock, sleep, yield_lock
+        self._taken = taken or TakenCpu().take
         self._cpu_s, self._thread_ns = cpu_s, thread_ns
         self._thread_last_ns = thread_ns()
         self._random = random.Random()
         self._lags_ns: list[int] = []
+        self._looks = itertools.count(1)
+        self._lock_waits_ns: list[int] = []
         self._pauses = GcPauses(clock)
         self._taken_ns, self._used_s = clock(), self._cpu_s()
         gc.callbacks.append(self._pauses)
@@ -107,10 +122,20 @@ class WorkerHealth:
         before_ns, seconds = self._clock(), LOOK_S * self._random.uniform(0.5, 1.5)
         self._sleep(seconds)
         self._lags_ns.append(max(0, self._clock() - before_ns - round(seconds * 1e9)))
+        if next(self._looks) % LOOKS_A_LOCK == 0:
+            self._look_at_lock()
+
+    def _look_at_lock(self) -> None:
+        """Note how long the lock took; meanwhile this thread may also have waited for a processor."""
+        before_ns, then = self._clock(), self._thread_ns()
+        self._yield_lock()
+        now, took_ns = self._thread_ns(), self._clock() - before_ns
+        other_ns = sum(now) - sum(then) if now and then else 0
+        self._lock_waits_ns.append(max(0, took_ns - other_ns))
 
     def take(self) -> dict[str, Any]:
         """The figures since the last take: `cpu_pct` of one core, `loop_ran_ns` and `cpu_wait_ns` where the
-        kernel tells, `lag` as an encoded histogram, pauses.
+        kernel tells, waits for the interpreter lock, what was taken, `lag` as an encoded histogram, pauses.
         """
         now_ns, used_s = self._clock(), self._cpu_s()
         elapsed_s = max(1, now_ns - self._taken_ns) / 1e9
@@ -118,7 +143,12 @@ class WorkerHealth:
         lag, _ = codec.encoded_ns(self._lags_ns)
         self._lags_ns = []
         self._taken_ns, self._used_s = now_ns, used_s
-        return {"cpu_pct": cpu_pct, **self._take_thread(), "lag": lag, **self._pauses.take()}
+        own = {"cpu_pct": cpu_pct, **self._take_thread(), **self._take_lock()}
+        return {**own, **self._taken(), "lag": lag, **self._pauses.take()}
+
+    def _take_lock(self) -> dict[str, int]:
+        waits_ns, self._lock_waits_ns = self._lock_waits_ns, []
+        return {"lock_looks": len(waits_ns), "lock_wait_ns": sum(waits_ns)}
 
     def _take_thread(self) -> dict[str, int]:
         now, last = self._thread_ns(), self._thread_last_ns

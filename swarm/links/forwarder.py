@@ -27,6 +27,7 @@ class Lane:
     """One direction of a path: a drop-tail queue, a transmitter with a rate, random loss, then a delay.
 
     The rate is constant, so the queue is one number: when the transmitter will have sent what waits.
+    With `burst_bytes` it is a policer: what a queue of that size would have held passes at once.
     `chance` gives numbers from 0 to 1, and is asked once for each packet that was transmitted.
     """
 
@@ -35,11 +36,13 @@ class Lane:
         delay_ns: int,
         ns_per_byte: float = 0.0,
         queue_bytes: int = 1_000_000,
+        burst_bytes: int = 0,
         loss: float = 0.0,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._delay_ns, self._ns_per_byte, self._loss, self._chance = delay_ns, ns_per_byte, loss, chance
-        self._queue_ns = queue_bytes * ns_per_byte if ns_per_byte else float("inf")
+        self._queue_ns = (burst_bytes or queue_bytes) * ns_per_byte if ns_per_byte else float("inf")
+        self._waits = not burst_bytes
         self._free_ns = 0.0
         self._flying: deque[tuple[float, bytes]] = deque()
 
@@ -51,7 +54,7 @@ class Lane:
             return
         self._free_ns = free_ns
         if not self._loss or self._chance() >= self._loss:
-            self._flying.append((free_ns + self._delay_ns, packet))
+            self._flying.append(((free_ns if self._waits else now_ns) + self._delay_ns, packet))
 
     @property
     def next_ns(self) -> float:

@@ -139,7 +139,7 @@ class Meter:
         per_s = min(half, MOST_PROBES_PER_S)
         most = MOST_PROBES if self._profile.loss_pct else FEW_PROBES
         # Half a queue at once at most, or a pause of the sender would end in a full one.
-        burst = (self._profile.queue_bytes or math.inf) / 2 / SMALL_BYTES
+        burst = (self._profile.queue_bytes or self._profile.burst_bytes or math.inf) / 2 / SMALL_BYTES
         sent, found = self._flood(min(most, round(per_s * PROBES_S)), SMALL_BYTES, per_s, burst)
         return sent, sent - found["received"] - found["overflown"]
 

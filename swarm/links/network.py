@@ -114,13 +114,16 @@ class Network:
 
     def emulator_of(self, profile: LinkProfile) -> str:
         """`tun`, `netem`, or `none` for a link that is what it is."""
-        return self._emulator if profile.emulated else "none"
+        if not profile.emulated:
+            return "none"
+        # netem has a queue before every rate.
+        return "tun" if profile.burst_bytes else self._emulator
 
     def _require(self) -> None:
         require_means(tun=None)
         if any(profile.emulated for profile in self.profiles):
             self._emulator = "netem" if kernel_has_netem() else "tun"
-        if self._emulator == "tun":
+        if any(self.emulator_of(profile) == "tun" for profile in self.profiles):
             require_means()
 
     def _build(self) -> None:

@@ -21,7 +21,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class LinkProfile:
     """A path by name; the rate counts IP packets and holds for each direction by itself.
 
-    `mbit_per_s` None is no limit, `queue_bytes` is then 0. Packets are lost from client to server.
+    `mbit_per_s` None is no limit, `queue_bytes` is then 0. Packets are lost from client to server. With
+    `burst_bytes` the rate is a policer's: nothing waits, and what comes above rate and burst is dropped.
     Congestion control holds for both ends. `published` is the published study that it stands for, or "".
     """
 
@@ -32,6 +33,7 @@ class LinkProfile:
     mbit_per_s: float | None = None
     loss_pct: float = 0.0
     queue_bytes: int = 0
+    burst_bytes: int = 0
     congestion_control: str = "cubic"
 
     @property
@@ -50,6 +52,7 @@ class LinkProfile:
             "delay_ns": round(self.one_way_ms * 1e6),
             "ns_per_byte": 8_000 / self.mbit_per_s if self.mbit_per_s else 0.0,
             "queue_bytes": self.queue_bytes,
+            **({"burst_bytes": self.burst_bytes} if self.burst_bytes else {}),
         }
         return {"up": {**both, "loss": self.loss_pct / 100, "seed": f"{seed}-up"}, "down": both}
 
@@ -65,6 +68,11 @@ FIELDS: dict[str, tuple[tuple[type, ...], Callable[[Any], bool], str]] = {
     ),
     "loss_pct": ((int, float), lambda share: 0 <= share < 100, "a percentage from 0 to below 100"),
     "queue_bytes": (
+        (int,),
+        lambda size: 1500 <= size <= 10**9,
+        "a whole number of bytes, 1500 (one packet) to 1000000000",
+    ),
+    "burst_bytes": (
         (int,),
         lambda size: 1500 <= size <= 10**9,
         "a whole number of bytes, 1500 (one packet) to 1000000000",
@@ -116,7 +124,9 @@ def _profile(place: str, name: str, table: Any) -> LinkProfile:
     for field, value in table.items():
         _check(place, field, value)
     profile = LinkProfile(name, **table)
-    if bool(profile.mbit_per_s) != bool(profile.queue_bytes):
+    if profile.queue_bytes and profile.burst_bytes:
+        raise UsageError(f"{place} has queue_bytes and burst_bytes: a policer has no queue, give one of them")
+    if bool(profile.mbit_per_s) != bool(profile.queue_bytes or profile.burst_bytes):
         raise UsageError(
             f"{place} has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both"
         )

@@ -20,7 +20,7 @@ from swarm.options.model import Options
 from swarm.plan.cell import PlannedRun
 from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import RedactedLedger
-from swarm.sampling.machine import find_nvml, gpu_names
+from swarm.sampling.gpus import find_nvml, gpu_names
 from swarm.targets.servers import Servers
 from users.backends.registry import FLOOR, backend_of, facts_of
 from users.endpoint import Endpoint
@@ -92,7 +92,10 @@ def header(
         "backends": {
             e.behind: asdict(FLOOR if e.floor_of else backend_of(e).facts) for e in servers.endpoints
         },
-        "endpoints": {e.name: about(e, options, ready, stated.get(e.name, {})) for e in servers.endpoints},
+        "endpoints": {
+            e.name: about(e, options, ready, stated.get(e.name, {})) | where(servers.here.get(e.name))
+            for e in servers.endpoints
+        },
     }
 
 
@@ -113,6 +116,11 @@ def about(
         **asked_how(endpoint),
         **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),
     }
+
+
+def where(here: bool | None) -> dict[str, bool]:
+    """Whether an endpoint's server runs on the master's machine; nothing where that is not known."""
+    return {} if here is None else {"local": here}
 
 
 def asked_how(endpoint: Endpoint) -> dict[str, Any]:

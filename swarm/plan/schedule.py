@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reports.format import digits, duration, ms
+from reports.limit import OF_THE_LOAD
 from reports.summary.summary import Summary
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import one_repeat, order
@@ -142,7 +143,8 @@ def _figures(found: Summary | None) -> Iterator[str]:
 
 RED, YELLOW, DIM, RESET = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 _FAULT = re.compile(r"\d+ (?:FAILED|DROPPED)|no successful request")
-_LIMIT = re.compile(r"(?<=  )(?:client|server)-[a-z]+|(?<=  )(?:connections|link|inconclusive)(?=  |$)")
+_ROOM = "|".join(sorted(OF_THE_LOAD))
+_LIMIT = re.compile(rf"(?<=  )(?!(?:{_ROOM})\b)[a-z]+(?:-[a-z]+)*(?=  \S+ left$|$)")
 _LEFT = re.compile(r"\S+ left$")
 
 

@@ -1,4 +1,4 @@
-"""Readings of this machine: its GPUs by NVML, the memory of servers started here, its processors' load.
+"""Readings of this machine: memory and processor time of servers started here, its processors' load.
 
 A page mapped by n processes counts 1/n for each of them (the proportional set size), so what a
 tritonserver shares with its Python stubs counts once. What servers share with each other, which is their
@@ -6,16 +6,16 @@ libraries, is divided among those that run.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import gevent
 import psutil
 
+from swarm.sampling.gpus import find_nvml, in_thread, memory_by_process
+from swarm.taken_cpu import TakenCpu, Throttling
 from users.endpoint import Endpoint
-from users.metrics import gpu_records
 
 FIELDS = {
     "Pss": "resident_bytes",
@@ -24,104 +24,6 @@ FIELDS = {
     "Pss_Shmem": "shared_bytes",
 }
 """From the kernel's summary of a process: total, allocated, file-mapped, and shared memory."""
-
-
-def find_nvml() -> Any | None:
-    """The module `pynvml`, where it is installed: hosts that only generate load do without."""
-    try:
-        import pynvml
-    except ImportError:
-        return None
-    return pynvml
-
-
-def in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Do it in gevent's thread pool: a driver's call may take its time, and would hold up every user."""
-    answer: dict[str, Any] = gevent.get_hub().threadpool.apply(work)
-    return answer
-
-
-class LocalGpus:
-    """NVML, initialised by the first reading; `nvml` is the module."""
-
-    def __init__(self, nvml: Any) -> None:
-        self._nvml = nvml
-        self._handles: dict[str, Any] | None = None
-
-    def read(self) -> dict[str, Any]:
-        """`{"gpus": […]}`, or nothing where there is no driver and no GPU."""
-        return in_thread(self._read)
-
-    def _read(self) -> dict[str, Any]:
-        if self._handles is None:
-            self._handles = handles_of(self._nvml)
-        found = gpu_records(
-            (gpu, *told) for gpu, handle in self._handles.items() for told in values_of(self._nvml, handle)
-        )
-        return {"gpus": found} if found else {}
-
-    def close(self) -> None:
-        """Let NVML go, without waiting for it."""
-        if self._handles:
-            gevent.get_hub().threadpool.spawn(self._nvml.nvmlShutdown)
-        self._handles = None
-
-
-def handles_of(nvml: Any) -> dict[str, Any]:
-    """NVML's handle of every GPU by its UUID, which Triton's metrics use too; none without a driver."""
-    handles = {}
-    with suppress(nvml.NVMLError):
-        nvml.nvmlInit()
-        for index in range(nvml.nvmlDeviceGetCount()):
-            with suppress(nvml.NVMLError):  # a GPU that is lost leaves the others
-                handle = nvml.nvmlDeviceGetHandleByIndex(index)
-                handles[nvml.nvmlDeviceGetUUID(handle)] = handle
-    return handles
-
-
-def each_gpu(nvml: Any, ask: Callable[[Any], Any]) -> list[Any]:
-    """The answers of this machine's GPUs that give one; none without NVML, a driver, or a GPU."""
-    answers: list[Any] = []
-    if nvml is None:
-        return answers
-    for handle in handles_of(nvml).values():
-        with suppress(nvml.NVMLError):
-            answers.append(ask(handle))
-    with suppress(nvml.NVMLError):
-        nvml.nvmlShutdown()
-    return answers
-
-
-def gpu_names(nvml: Any) -> list[str]:
-    """The product name of every GPU of this machine."""
-    return each_gpu(nvml, lambda handle: str(nvml.nvmlDeviceGetName(handle)))
-
-
-def values_of(nvml: Any, handle: Any) -> Iterator[tuple[str, float]]:
-    """(field, value) of all that this GPU tells."""
-    questions: dict[str, Callable[[], float]] = {
-        "util_pct": lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
-        "memory_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle).used,
-        "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
-        "energy_j": lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000,
-        "sm_clock_mhz": lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
-    }
-    for field, ask in questions.items():
-        with suppress(nvml.NVMLError):
-            yield field, ask()
-
-
-def memory_by_process(nvml: Any) -> dict[int, int]:
-    """Bytes that each process holds on all GPUs of this machine; none where nobody tells that.
-
-    Processes are named as the driver sees them, which in a container can be by other numbers than ours.
-    """
-    held: Counter[int] = Counter()
-    for processes in each_gpu(nvml, lambda handle: nvml.nvmlDeviceGetComputeRunningProcesses(handle)):
-        for process in processes:
-            if process.usedGpuMemory is not None:
-                held[process.pid] += process.usedGpuMemory
-    return held
 
 
 def parts_of(rollup: str) -> dict[str, int]:
@@ -201,6 +103,39 @@ class ServerMemory:
         held = held_by(pids)
         on_gpu = [bytes_ for process, bytes_ in self._gpus().items() if process in pids]
         return {**held, "gpu_memory_bytes": sum(on_gpu)} if held and on_gpu else held
+
+
+class ServerCpuTime:
+    """What was taken of the processor time of an embedded server, of those of `ready`.
+
+    Its processes are those that it has at the first reading; `make` watches them.
+    """
+
+    def __init__(self, pid: int, make: Callable[[int], TakenCpu] | None = None) -> None:
+        self._pid, self._make = pid, make or (lambda pid: TakenCpu(Throttling(family(pid))))
+        self._taken: TakenCpu | None = None
+        self._sums: Counter[str] = Counter()
+        self._of_cgroup: dict[str, Any] = {}
+
+    def read(self) -> dict[str, Any]:
+        """`{"server_cpu": …}`, sums since the first reading: `throttled_ns`, `used_up_ns`, `stolen_ns`,
+        `wanted_ns`.
+
+        Where its cgroup has a quota, `quota` is that in cores; `shared`: whether this process is in it, too.
+        """
+        return in_thread(self._read)
+
+    def _read(self) -> dict[str, Any]:
+        if self._taken is None:
+            self._taken = self._make(self._pid)
+        told = self._taken.take()
+        quota = told.pop("cpu_quota", None)
+        if quota is not None:
+            self._of_cgroup = {"quota": quota, "shared": self._taken.throttling.holds("self")}
+        told.pop("pressure_ns", None)
+        self._sums.update({name: int(grown) for name, grown in told.items()})
+        found = {**self._sums, **self._of_cgroup}
+        return {"server_cpu": found} if found else {}
 
 
 class HostSampler:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import gevent
 
+from reports.fold.server import SEVERAL
 from reports.format import plain_lines, plural
 from reports.ledger.ledger import LedgerWriter
 from swarm.distributed.collector import Collector
@@ -39,7 +40,7 @@ from swarm.plan.schedule import Schedule, painted
 from swarm.redaction import redact_output
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
 from swarm.sampling.machine import ServerMemory
-from swarm.sampling.sampler import Sampler, open_sources
+from swarm.sampling.sampler import GpuSources, Sampler, open_sources
 from swarm.sampling.triton_trace import TraceReader
 from swarm.study.build_schedule import check_cells, schedule_of, varies_servers
 from swarm.study.conductor import Conductor
@@ -49,7 +50,7 @@ from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
 from swarm.targets.discover import own_endpoints
 from swarm.targets.embedded import profile_argv, profile_operators, wants_profile
-from swarm.targets.endpoints import check_metrics, chosen, metrics_addresses, possible
+from swarm.targets.endpoints import check_metrics, chosen, dcgm_url, metrics_addresses, possible
 from swarm.targets.golden import from_file
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.servers import Servers, caveats_of, elsewhere
@@ -119,7 +120,7 @@ class Master:
             raise UsageError(str(error)) from error
         if options.prometheus_port:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
-        check_metrics(options.urls, options.security)
+        check_metrics(options.urls, options.security, options.dcgm_metrics_url)
         if self._environment.web_ui is None:
             check_cells(self._study, possible(asked, options), options)
         # From the page, another study's settings may be asked for at any time.
@@ -134,10 +135,23 @@ class Master:
             user_class.host = ", ".join(f"{e.name} at {e.shown}" for e in self._servers.endpoints)
         metrics = metrics_addresses(options.urls, self._servers.ready)
         place = self._launch.server_address
-        sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
+        sources = functools.partial(
+            open_sources, metrics=metrics, namespace=place, cluster=self._cluster, gpus=self._gpu_sources()
+        )
         self._sampler = Sampler(self._collector.write, sources)
         if self._page:
             self._say(f"plan, start and follow the study at {self._page.url}")
+
+    def _gpu_sources(self) -> GpuSources:
+        """What is known of where the servers' GPUs are."""
+        options, servers = self._options, self._servers
+        started = servers.ready.get("endpoints", {})
+        return GpuSources(
+            here=[name for name, here in servers.here.items() if here],
+            pids={name: server["pid"] for name, server in started.items() if "pid" in server},
+            dcgm=dcgm_url(options.dcgm_metrics_url),
+            security=options.security,
+        )
 
     def _start_form(self) -> "StartForm":
         """What the page's form asks for, and the plan of a filled one."""
@@ -222,14 +236,14 @@ class Master:
 
     def _dependencies(self) -> Dependencies:
         """What the conductor acts through; several replicas have no counters in common."""
-        servers = self._servers
+        servers, uncounted = self._servers, {"error": NO_COUNTERS, "error_kind": SEVERAL}
         return Dependencies(
             workers=self._workers,
             collector=self._collector,
             fold=self._fold,
             sampler=self._sampler,
             spawn=self._users.spawn,
-            probe=(lambda _: {"error": NO_COUNTERS}) if self._cluster else read_counters,
+            probe=(lambda _: uncounted) if self._cluster else read_counters,
             serving=read_serving,
             traced=TraceReader(servers.ready, self._collector).joined,
             first_calls=servers.first_calls,

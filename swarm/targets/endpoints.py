@@ -216,12 +216,21 @@ def metrics_url(option: str, url: str) -> str:
         ) from None
 
 
-def check_metrics(urls: Mapping[str, str], security: Security = OPEN) -> None:
-    """Can the metrics that the options name be read? Raises UsageError."""
-    for name, url in metrics_addresses(urls, {}).items():
+def dcgm_url(given: str) -> str:
+    """The whole URL of dcgm-exporter's page; empty where none is given. Raises UsageError."""
+    return metrics_url(flag("dcgm_metrics_url"), given) if given else ""
+
+
+def check_metrics(urls: Mapping[str, str], security: Security = OPEN, dcgm: str = "") -> None:
+    """Can the metrics that the options name be read? Raises UsageError. dcgm-exporter gets no token."""
+    pages = [
+        (flag(backends()[name].url_option("metrics")), url, security_for(name, security))
+        for name, url in metrics_addresses(urls, {}).items()
+    ]
+    pages += [(flag("dcgm_metrics_url"), dcgm_url(dcgm), security)] if dcgm else []
+    for option, url, how in pages:
         try:
-            with page_reader(url, PATIENCE_S, security_for(name, security)) as read:
+            with page_reader(url, PATIENCE_S, how) as read:
                 read()
         except RequestError as error:
-            option = flag(backends()[name].url_option("metrics"))
             raise UsageError(f"{option} {url}: cannot be read ({error})") from error

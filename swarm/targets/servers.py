@@ -19,6 +19,7 @@ from swarm.targets.endpoints import (
     unasked,
 )
 from swarm.targets.preflight import check_agreement, check_pair, first_reply, verdict
+from swarm.this_machine import machine_id, own_addresses, runs_here
 from users.backends.asking import stated
 from users.backends.registry import backend_of, facts_of, has_floor
 from users.endpoint import Endpoint, is_loopback
@@ -32,7 +33,7 @@ class Servers:
 
     `endpoints` are all that are asked, floors last; `ready` is what servers of our own said of themselves,
     empty for servers by URL, and `stated` what those say, by endpoint; `targets` is where each endpoint was
-    found, as the fingerprint keeps it.
+    found, as the fingerprint keeps it, and `here` whether its server runs on this machine, None if unknown.
     """
 
     _images: ImageSet
@@ -45,6 +46,7 @@ class Servers:
         self.ready: dict[str, Any] = {}
         self.stated: dict[str, dict[str, str]] = {}
         self.targets: dict[str, dict[str, Any]] = {}
+        self.here: dict[str, bool | None] = {}
 
     def prepare(
         self,
@@ -86,6 +88,12 @@ class Servers:
         self._check(options.min_cosine)
         if not options.embedded:
             self.stated = {e.name: stated(e) for e in self.endpoints if not e.floor_of}
+        machine, own = machine_id(), own_addresses()
+        for endpoint in self.endpoints:
+            told = self.stated.get(endpoint.floor_of or endpoint.name, {}).get("machine", "")
+            found = self.targets[endpoint.name]["resolved"]
+            here = options.embedded or runs_here(found, endpoint.port, told, machine, own)
+            self.here[endpoint.name] = here
 
     def _locate(self, metrics: Mapping[str, str]) -> None:
         """Say where each target is, before the first request to any; floors are where their endpoints are.

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted import Setup, address_of, servers
-from benchmarks.planted import emulated as emulated_by
+from benchmarks.planting.processes import address_of, servers
+from benchmarks.planting.setup import Setup
+from benchmarks.planting.setup import emulated as emulated_by
 from tests.locustfiles.console import LOCUST, ROOT, Console, few_pictures
 from tests.processes import wait_until
 from tests.stand_ins import stand_in

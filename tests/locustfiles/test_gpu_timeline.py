@@ -41,6 +41,7 @@ def test_a_study_tells_of_its_gpu_as_it_was_replayed(start_service: StartService
     assert float(cell["joules_per_image"]) == pytest.approx(power_w / float(cell["images_per_s"]), rel=1e-5)
     assert cell["gpu_memory_bytes"] == "3103784960"
     assert console.ledger()[0]["fingerprint"]["gpus"] == ["replayed H100 (no measurement)"]
+    assert console.ledger()[0]["endpoints"]["pytorch-http"]["local"] is True
     windows = [line for line in console.ledger() if line["kind"] == "window" and line["phase"] == "measure"]
     assert sum(line["spread_milli_images"] for line in windows) == 1_000 * int(cell["images"])
     page = (console.result() / "report.html").read_text()

@@ -63,7 +63,7 @@ def counters(asked: Endpoint) -> dict:
 
 
 def growth(before: dict, after: dict) -> dict:
-    return {name: after[name] - before[name] for name in before if name != "batches"}
+    return {name: after[name] - before[name] for name in before if name not in ("batches", "steps")}
 
 
 def test_what_is_served_is_said(servers) -> None:
@@ -140,7 +140,14 @@ def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, name: 
         "queue_ns", "input_ns", "compute_ns", "output_ns", step,
     }  # fmt: skip
     assert grown["compute_ns"] > grown[step] > 0
-    assert read_serving(asked) == {"instances": 1, "max_batch": 32, "batching": True, "batching_delay_ns": 0}
+    first, model = after["steps"]
+    for name in (first, model):
+        counted = growth(before["steps"][name], after["steps"][name])
+        assert (counted["successes"], counted["executions"]) == (3, 3)
+        # Alone in an execution, a request is charged what it took.
+        assert counted["executing_ns"] == pytest.approx(counted["work_ns"], rel=0.01)
+    told = {"instances": 1, "max_batch": 32, "batching": True, "batching_delay_ns": 0}
+    assert read_serving(asked) == told | {"steps": {first: 1, model: 1}}
 
 
 def test_others_requests_to_the_model_do_not_go_unnoticed(servers, images: ImageSet) -> None:

@@ -82,6 +82,7 @@ HEALTHY = changed(
     worker_cpu_pct=20.0,
     cpu_wait_pct=2.0,
     host_cpu_pct=30.0,
+    local=True,
     loop_lag_p95_ns=0.3 * MS,
     loop_lag_p99_ns=0.6 * MS,
     in_flight=4.0,

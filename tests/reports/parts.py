@@ -11,7 +11,8 @@ OF_PART = {
     "sent": "late due dropped offered",
     "phases": "connect_ns encode_ns send_ns wait_ns receive_ns decode_ns",
     "generator": "worker_cpu_pct loop_cpu_pct cpu_wait_pct awake_pct loop_delay_ns loop_lag_p95_ns "
-    "loop_lag_p99_ns gc_max_ns in_flight lock_wait_ns cpu_quota throttled_pct stolen_pct pressure_pct",
+    "loop_lag_p99_ns gc_max_ns in_flight lock_wait_ns cpu_quota throttled_pct "
+    "used_up_pct stolen_pct pressure_pct",
     "cost": "images_per_usd joules_per_image",
 }
 PREFIXED = {
@@ -21,7 +22,7 @@ PREFIXED = {
     "failed": "p50_ns",
     "timeout": "p50_ns",
     "server": "parts busy",
-    "server_cpu": "quota throttled_pct shared stolen_pct",
+    "server_cpu": "quota throttled_pct used_up_pct shared stolen_pct",
     "gpu": "util_pct memory_bytes power_w",
 }
 PLACES = {name: f"{part}.{name}" for part, names in OF_PART.items() for name in names.split()}

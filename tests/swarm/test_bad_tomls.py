@@ -22,7 +22,7 @@ HOST = {
 }  # fmt: skip
 PROFILE = {
     "about": '"a"', "published": '"b"', "one_way_ms": "1.0", "mbit_per_s": "10", "loss_pct": "1",
-    "queue_bytes": "15000", "congestion_control": '"bbr"',
+    "queue_bytes": "15000", "burst_bytes": "15000", "congestion_control": '"bbr"',
 }  # fmt: skip
 
 

@@ -49,6 +49,7 @@ GPU_FIELDS = {
 
 CPU_FIELDS: dict[str, tuple[str, int]] = {
     "inferswarm_cpu_throttled_seconds_total": ("throttled_ns", 10**9),
+    "inferswarm_cpu_used_up_seconds_total": ("used_up_ns", 10**9),
     "inferswarm_cpu_wanted_seconds_total": ("wanted_ns", 10**9),
     "inferswarm_cpu_stolen_seconds_total": ("stolen_ns", 10**9),
 }

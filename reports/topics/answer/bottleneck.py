@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reports.caveat import KINDS
 from reports.format import plural, sentence
-from reports.limit import Limit
+from reports.limit import UNKNOWN, Limit
 from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, study_table, text
@@ -18,8 +18,9 @@ from reports.topics.answer.contenders import contenders
 from reports.topics.answer.evidence import in_short, ranged, wording
 from reports.topics.runs.runs import RUN, by_name
 
-UNKNOWN = "inconclusive"
 MOST_NAMED, MOST_CELLS = 3, 4
+WORDS = {UNKNOWN: "unknown", "nagle": "Nagle's algorithm", "cpu-stolen": "stolen CPU"}
+"""Of the codes that are not words of their own."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _kind(limit: Limit) -> tuple[str, str, str]:
 
 def words(code: str) -> str:
     """A limit's code as readers have it: server compute."""
-    return "unknown" if code == UNKNOWN else code.replace("-", " ")
+    return WORDS.get(code, code.replace("-", " "))
 
 
 def bottleneck(study: Study) -> AnswerRow | None:

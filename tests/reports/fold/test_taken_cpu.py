@@ -32,10 +32,10 @@ def test_the_worst_worker_is_told_of(tmp_path: Path) -> None:
         told("w0", 0, throttled_ns=100 * MS, cpu_quota=2.0, wanted_ns=2 * S, stolen_ns=100 * MS),
         told("w0", 1, throttled_ns=0, cpu_quota=2.0, wanted_ns=2 * S, stolen_ns=300 * MS),
         told("w1", 0, throttled_ns=300 * MS, cpu_quota=0.5, pressure_ns=250 * MS),
-        told("w1", 1, throttled_ns=500 * MS, cpu_quota=0.5, pressure_ns=150 * MS),
+        told("w1", 1, throttled_ns=500 * MS, cpu_quota=0.5, used_up_ns=900 * MS, pressure_ns=150 * MS),
     )
     found = run.generator
-    assert (found.throttled_pct, found.cpu_quota) == (40.0, 0.5)
+    assert (found.throttled_pct, found.cpu_quota, found.used_up_pct) == (40.0, 0.5, 90.0)
     assert (found.stolen_pct, found.pressure_pct) == (10.0, 20.0)
 
 

@@ -17,7 +17,7 @@ from tests.reports.parts import PLACES, changed
 
 OF_SERVER = ("server_queue_ns", "server_compute_ns", "server_other_ns")
 OPTIONAL = [field.name for field in fields(Summary) if field.default is None]
-FILLED = ("failure_kinds", "server_parts", "cold_batches")
+FILLED = ("failure_kinds", "failure_codes", "refused_for", "server_parts", "cold_batches")
 OPTIONAL += [*OF_SERVER, *(name for name in PLACES if name not in FILLED)]
 SICK = [
     HEALTHY,

@@ -78,7 +78,8 @@ def test_what_was_abandoned_is_taken_from_the_drained_line_where_there_is_one(tm
     run = folded(book, tmp_path)
     # 3 as w0 said, and 2 in each of w1's two windows
     assert (run.counts.requests, run.counts.abandoned) == (100, 7)
-    assert text_of(run, "counts-mismatch") == "sent 107 requests, the server counted 105"
+    # those that were given up may never have reached it
+    assert not {"counts-mismatch", "several-servers"} & set(codes(run))
 
 
 def test_rates_count_successes_and_failures_are_named_by_kind(tmp_path: Path) -> None:

@@ -1,11 +1,15 @@
 """A study from its ledger, of which only open runs are held: late records, a cut line, the plan's order."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reports.fold.run_records import RunRecords
 from reports.ledger.ledger import LedgerError
 from reports.study.study import load_study, notices
+from reports.study.summarise import summarise
+from reports.summary.summary import Summary
 from tests.reports.builder import Book
 from tests.reports.lines import triton
 
@@ -68,10 +72,12 @@ def test_a_price_that_is_given_takes_the_place_of_the_studys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    monkeypatch.setattr(
-        "reports.study.study.summarise",
-        lambda run, header: seen.append(header["options"]["usd_per_hour"]),
-    )
+
+    def noted(run: RunRecords, header: dict[str, Any]) -> Summary:
+        seen.append(header["options"]["usd_per_hour"])
+        return summarise(run, header)
+
+    monkeypatch.setattr("reports.study.study.summarise", noted)
     book = Book(options={"usd_per_hour": 1.5})
     book.plan("onnx-http", 1, 1)
     book.write(tmp_path)

@@ -30,6 +30,12 @@ def test_the_published_profiles():
             EmulationProfile(3.11, 1.29, 900, "a100"),
             "a100: 3.11 ms + 1.29 ms an image, 900 ms more for the first of a batch size",
         ),
+        (
+            "5+0,3:300,7:9.5/20",
+            EmulationProfile(5, 0, 20, sizes_ms=((3, 300), (7, 9.5))),
+            "5 ms + 0 ms an image, 300 ms for a batch of 3, 9.5 ms for a batch of 7, 20 ms more for the "
+            "first of a batch size",
+        ),
     ],
 )
 def test_service_times_are_read_and_described(text, profile, described):
@@ -37,14 +43,20 @@ def test_service_times_are_read_and_described(text, profile, described):
     assert profile.describe() == described
 
 
-@pytest.mark.parametrize("text", ["h100", "40", "40+", "+1", "-1+2", "nan+1", "1+2/", "1+2+3", "60001+0", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("h100", "40", "40+", "+1", "-1+2", "nan+1", "1+2/", "1+2+3", "60001+0", ""),
+        *("5+0,", "5+0,3", "5+0,3:", "5+0,0:3", "5+0,x:3", "5+0,3:-1", "5+0,3:nan", "5+0,3.5:3"),
+    ],
+)
 def test_what_is_no_service_time_is_said_in_a_sentence(text):
     with pytest.raises(SetUpError) as caught:
         profile_of(text)
     assert str(caught.value) == (
         f"--emulate {text!r} is not a service time: give a100, rtx4080, rtx4090, or milliseconds as in"
-        f" 3.1+1.3 "
-        "(base + an image) or 40+0/500 (500 more for the first of a batch size), each at most 60000."
+        f" 3.1+1.3 (base + an image), 5+0,3:300 (300 for a batch of 3) "
+        "or 40+0/500 (500 more for the first of a batch size), each at most 60000."
     )
 
 
@@ -55,6 +67,7 @@ def test_a_profile_sets_the_parameters_of_its_model():
         "cold_ms": "500.0",
         "emulated": "x: 3.1 ms + 1.3 ms an image, 500 ms more for the first of a batch size",
     }
+    assert EmulationProfile(5, 0, sizes_ms=((3, 300.0),)).parameters()["sizes_ms"] == '{"3": 300.0}'
 
 
 def test_emulating_starts_that_server_alone_unless_others_are_named():

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from server.errors import SetUpError
+from server.hardware.machine import machine_id
 from server.service import command
 from server.settings import Settings
 from tests.processes import free_port
@@ -34,6 +35,7 @@ def test_ready_only_once_the_model_is_loaded(embedder, serving, until):
             "weights_sha256": "0",
             "dim": 3,
             "device": "cpu",
+            "machine": machine_id(),
             "instances": 1,
             "precision": "fp32",
             "load_s": status["load_s"],

@@ -86,11 +86,11 @@ def test_an_emulated_execution_sleeps_once_for_all_its_images(module, monkeypatc
     monkeypatch.setattr(module.time, "sleep", lambda seconds: slept_ms.append(round(seconds * 1e3, 6)))
     given = {
         name: {"string_value": value}
-        for name, value in EmulationProfile(3.0, 2.0, 100.0).parameters().items()
+        for name, value in EmulationProfile(3.0, 2.0, 100.0, sizes_ms=((4, 60.0),)).parameters().items()
     }
     model = module.TritonPythonModel()
     model.initialize({"model_config": json.dumps({"parameters": given})})
     assert_unit_vectors(model.execute([request_of(1), request_of(2, 3)]), [1, 2])
-    for size in (3, 1):
+    for size in (3, 1, 4, 4):
         model.execute([request_of(*range(size))])
-    assert slept_ms == [109, 9, 105]
+    assert slept_ms == [109, 9, 105, 160, 60]

@@ -103,6 +103,36 @@ def test_failures_and_timeouts_have_histograms_of_their_own(recorder: Recorder) 
     assert window["failures"] == {"refused": 1, "reset": 1, "timeout": 1}
 
 
+def test_codes_and_words_of_refusals_are_counted(recorder: Recorder) -> None:
+    for code, again, what in (
+        ("429", "2", "queue"),
+        ("429", "soon", ""),
+        ("503", None, "rate"),
+        ("", None, ""),
+    ):
+        recorder.add(result(100, 10, error=RequestError(ErrorKind.REJECTED, "", code, again, what)))
+    recorder.add(result(200, 10))
+    recorder.add(result(SECOND + 1, 10))
+    first, second = recorder.take_all()
+    assert first["failures"] == {"rejected": 4}
+    assert first["failure_codes"] == {"429": 2, "503": 1}
+    assert first["refused_for"] == {"queue": 1, "rate": 1}
+    assert (first["retry_after"], first["retry_after_s"]) == (2, 2)
+    assert not {"failure_codes", "refused_for", "retry_after", "retry_after_s"} & second.keys()
+    check_record(first | {"worker": "w0"})
+
+
+def test_requests_that_made_a_connection_are_counted(recorder: Recorder) -> None:
+    made = {"send": 1_000, "wait": 5_000, "connect": 2_000_000}
+    for phases_ns in (made, made, {"send": 1_000, "wait": 5_000}):
+        recorder.add(result(100, 10_000_000)._replace(phases_ns=phases_ns))
+    (window,) = recorder.take_all()
+    assert window["connects"] == 2
+    connect = codec.merged([window["histograms"]["connect"]])
+    assert connect.total == 2
+    assert buckets.percentiles_ns(connect, [50])[0] == pytest.approx(2e6, rel=1e-3)
+
+
 def test_late_starts_are_counted(recorder: Recorder) -> None:
     for delay_ns in (0, LATE_NS, LATE_NS + 1):
         recorder.add(result(100, 10, delay_ns=delay_ns))

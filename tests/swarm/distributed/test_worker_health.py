@@ -1,13 +1,22 @@
 """The generator's health, on a clock that only sleeping moves."""
 
 import gc
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gevent.monkey import get_original
 
 from reports.histogram import buckets, codec
-from swarm.distributed.shipper import LOOK_S, GcPauses, WorkerHealth, loop_thread_ns
+from swarm.distributed.shipper import (
+    LOOK_S,
+    LOOKS_A_LOCK,
+    GcPauses,
+    WorkerHealth,
+    loop_thread_ns,
+    yield_lock,
+)
 
 MS = 1_000_000
 
@@ -107,3 +116,62 @@ def test_what_the_kernel_tells_of_waiting(text: str, told: tuple[int, int] | Non
 
 def test_systems_without_the_file_tell_nothing_of_waiting(tmp_path: Path) -> None:
     assert loop_thread_ns(tmp_path / "schedstat") is None
+
+
+def test_waits_for_the_interpreter_lock_are_looked_at_now_and_then(machine: Machine) -> None:
+    def wait() -> None:
+        machine.now_ns += 5 * MS
+
+    health = WorkerHealth(machine.clock, machine.sleep, lambda: 0.0, lambda: None, yield_lock=wait)
+    for _ in range(3 * LOOKS_A_LOCK - 1):
+        health.look()
+    assert health.take()["lock_looks"] == 2
+    health.look()
+    figures = health.take()
+    assert (figures["lock_looks"], figures["lock_wait_ns"]) == (1, 5 * MS)
+
+
+def test_a_wait_for_a_processor_is_not_one_for_the_lock(machine: Machine) -> None:
+    """Of 5 ms the loop ran for 1 and was ready to run for 3."""
+    readings = iter([(0, 0), (10 * MS, 20 * MS), (11 * MS, 23 * MS), (11 * MS, 23 * MS)])
+
+    def wait() -> None:
+        machine.now_ns += 5 * MS
+
+    health = WorkerHealth(machine.clock, machine.sleep, lambda: 0.0, lambda: next(readings), yield_lock=wait)
+    for _ in range(LOOKS_A_LOCK):
+        health.look()
+    assert health.take()["lock_wait_ns"] == MS
+
+
+def test_what_was_taken_is_told_beside_it(machine: Machine) -> None:
+    taken: dict[str, float | int] = {"cpu_quota": 0.5, "throttled_ns": 38}
+    health = WorkerHealth(machine.clock, machine.sleep, lambda: 0.0, taken=lambda: taken)
+    assert taken.items() <= health.take().items()
+
+
+def test_a_thread_that_runs_python_keeps_the_lock() -> None:
+    """It gives it up when it is asked to, after 5 ms; alone, a process has it back at once."""
+    alone = min(lock_wait_ns() for _ in range(20))
+    stop: list[int] = []
+    get_original("_thread", "start_new_thread")(burn, (stop,))
+    deadline, longest = time.monotonic() + 10, 0
+    try:
+        # It has to run first, and the loop may have the lock back before it notices.
+        while longest < 2 * MS and time.monotonic() < deadline:
+            longest = max(longest, lock_wait_ns())
+    finally:
+        stop.append(1)
+    assert alone < MS
+    assert longest >= 2 * MS
+
+
+def burn(stop: list[int]) -> None:
+    while not stop:
+        sum(range(1_000))
+
+
+def lock_wait_ns() -> int:
+    began_ns = time.perf_counter_ns()
+    yield_lock()
+    return time.perf_counter_ns() - began_ns

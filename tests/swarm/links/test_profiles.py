@@ -40,6 +40,7 @@ def test_the_packaged_profiles_are_the_published_paths_and_three_more() -> None:
         "mbit_per_s": 210,
         "loss_pct": 0.07,
         "queue_bytes": 1_000_000,
+        "burst_bytes": 0,
         "congestion_control": "cubic",
     }
     assert known["wan-rtx4090"].published == "step7-rtx4090"
@@ -55,6 +56,12 @@ def test_a_profile_says_what_the_forwarder_does() -> None:
         "down": both,
     }
     assert [name for name, profile in known.items() if not profile.emulated] == ["lan"]
+
+
+def test_a_policer_has_a_burst_and_no_queue(own: Path) -> None:
+    own.write_text("[police]\nmbit_per_s = 40\nburst_bytes = 60_000")
+    up = read_profiles(own)["police"].lanes(1)["up"]
+    assert (up["ns_per_byte"], up["queue_bytes"], up["burst_bytes"]) == (200.0, 0, 60_000)
 
 
 def test_a_users_file_adds_and_replaces(own: Path) -> None:
@@ -79,7 +86,7 @@ def test_profiles_are_named_in_a_list() -> None:
     )
 
 
-FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, congestion_control"
+FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, burst_bytes, congestion_control"
 
 
 @pytest.mark.parametrize(
@@ -111,6 +118,10 @@ FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, conge
         (
             "[x]\nqueue_bytes = 5000",
             ": [x] has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both",
+        ),
+        (
+            "[x]\nmbit_per_s = 5\nqueue_bytes = 5000\nburst_bytes = 5000",
+            ": [x] has queue_bytes and burst_bytes: a policer has no queue, give one of them",
         ),
         ("x = 3", ": [x] is not a profile: put x under a profile's [NAME]"),
         ("[none]", ": [none] has the reserved name for no link: choose another"),

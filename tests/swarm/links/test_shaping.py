@@ -56,6 +56,16 @@ def test_a_full_queue_drops_what_comes_last_and_has_room_again_when_it_was_sent(
     assert lane.next_ns == float("inf"), "of the others none is on its way"
 
 
+def test_a_policer_drops_what_is_above_its_rate_and_delays_nothing() -> None:
+    lane = up(one_way_ms=5, mbit_per_s=8, burst_bytes=3000)
+    for number in range(5):
+        lane.admit(bytes([number]) * 1000, 0)
+    lane.admit(b"soon" * 250, MS - 1)
+    lane.admit(b"last" * 250, MS)
+    assert [packet[:4] for packet in lane.due(5 * MS)] == [b"\0" * 4, b"\1" * 4, b"\2" * 4]
+    assert [packet[:4] for packet in lane.due(6 * MS)] == [b"last"]
+
+
 def test_without_a_rate_nothing_waits_in_the_queue() -> None:
     lane = up(queue_bytes=1500)
     for _ in range(100):

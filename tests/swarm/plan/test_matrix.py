@@ -233,6 +233,21 @@ def test_a_terminal_gets_faults_in_red_the_bottleneck_in_yellow_and_the_time_lef
     assert schedule.painted("servers: starting onnx...") == "servers: starting onnx..."
 
 
+@pytest.mark.parametrize("end", ["", "  2m10s left"])
+@pytest.mark.parametrize(
+    ("code", "yellow"),
+    [
+        *((code, True) for code in ("link", "connections", "throttled", "cpu-stolen", "rate-limited")),
+        *((code, True) for code in ("nagle", "server-preprocess", "client-ports", "inconclusive")),
+        *((code, False) for code in ("offered-load", "batches-not-full")),
+    ],
+)
+def test_every_bottleneck_is_yellow_but_not_room(code: str, yellow: bool, end: str) -> None:
+    shown = schedule.painted(f"[ 3/20] a-http/b4/c1  53.3 img/s  p50   211  p95   233 ms  {code}{end}")
+    assert (f"  \x1b[33m{code}\x1b[0m" in shown) == yellow
+    assert shown.count("\x1b[33m") == yellow
+
+
 def test_a_profile_makes_cells_as_long_and_as_many() -> None:
     size = Size((1,), (), 30, 5, profile="ramp:20,hold:40,cool:20")
     (cell,) = at_rates([A], size, (6,), arrivals="constant", max_in_flight=100)

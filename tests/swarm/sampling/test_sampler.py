@@ -13,7 +13,14 @@ from gevent import socket
 from gevent.event import Event
 
 from swarm.sampling import sampler as module
-from swarm.sampling.sampler import Sampler, open_sources, record, second_ended, until_next_second
+from swarm.sampling.sampler import (
+    Sampler,
+    open_sources,
+    record,
+    second_ended,
+    until_next_second,
+    without_parts,
+)
 from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
 from users.transport.admin_connection import Read
@@ -192,11 +199,14 @@ def test_the_end_waits_for_what_is_being_read() -> None:
 
 
 def test_where_two_tell_the_same_the_first_counts() -> None:
-    answers = {"gpus": {"gpus": ["by NVML"]}, "metrics": {"gpus": ["by Triton"], "pending_requests": 0}}
+    """Of a GPU that the first knows, what only the second tells is kept; its others are not the server's."""
+    first, other = {"id": "a", "util_pct": 7.0}, {"id": "b", "util_pct": 99.0}
+    dcgm = [{"id": "a", "util_pct": 6.0, "sm_active_pct": 3.5}, other]
+    answers = {"gpus": {"gpus": [first]}, "dcgm": {"gpus": dcgm}, "metrics": {"pending_requests": 0}}
     assert record({"second": 1}, answers) == {
         "kind": "sample",
         "second": 1,
-        "gpus": ["by NVML"],
+        "gpus": [first | {"sm_active_pct": 3.5}],
         "pending_requests": 0,
     }
 
@@ -244,9 +254,16 @@ def test_everything_over_http(triton: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert before - 1 <= first["second"] <= before + 1
     assert first["server"]["images"] == 4
     assert first["pending_requests"] == 3
-    assert first["gpus"] == [{"id": "A", "util_pct": 100.0}]
+    assert first["gpus"] == [{"id": "A", "util_pct": 100.0, "visible": True}]
     assert set(first["host"]) >= {"tx_bytes", "rx_bytes"}
     assert "missing" not in first
+
+
+def test_each_second_has_numbers_and_who_answered() -> None:
+    told = {"requests": 3, "batches": {"1": [3, 9]}, "steps": {"decode": {"queue_ns": 5}}}
+    read = without_parts(lambda: {"server": told, "identity": "a/1"})
+    assert read == {"server": {"requests": 3}, "identity": "a/1"}
+    assert record(HEAD, {"server": read}) == {**HEAD, "server": {"requests": 3}, "identity": "a/1"}
 
 
 def test_a_metrics_port_that_never_answers(triton: str) -> None:

@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from swarm.sampling.gpus import memory_by_process
 from swarm.sampling.machine import (
     ServerMemory,
     family,
     held_by,
-    memory_by_process,
     memory_of,
     parts_of,
 )
-from tests.swarm.sampling.test_gpus import FakeNvml, NVMLError
+from tests.fake_nvml import FakeNvml, NVMLError
 from tests.swarm.stand import Stand, a_run
 from users.endpoint import Endpoint
 

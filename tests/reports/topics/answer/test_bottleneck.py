@@ -155,8 +155,7 @@ def test_runs_with_one_limit_and_other_advice_are_rows_of_their_own(tmp_path: Pa
 
 
 def test_a_limit_in_words() -> None:
-    assert [words(code) for code in ("server-compute", "link", "inconclusive")] == [
-        "server compute",
-        "link",
-        "unknown",
+    codes = ("server-compute", "link", "inconclusive", "batches-not-full", "nagle", "cpu-stolen")
+    assert [words(code) for code in codes] == [
+        *("server compute", "link", "unknown", "batches not full", "Nagle's algorithm", "stolen CPU"),
     ]

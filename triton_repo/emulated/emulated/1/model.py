@@ -16,6 +16,8 @@ class TritonPythonModel:
         self._base_s, self._per_image_s, self._cold_s = (
             float(parameters[name]["string_value"]) / 1e3 for name in ("base_ms", "per_image_ms", "cold_ms")
         )
+        sizes = json.loads(parameters.get("sizes_ms", {}).get("string_value", "{}"))
+        self._sizes_s = {int(size): float(took_ms) / 1e3 for size, took_ms in sizes.items()}
         self._seen: set[int] = set()
 
     def execute(self, requests: list[Any]) -> list[Any]:
@@ -27,4 +29,4 @@ class TritonPythonModel:
     def _service_s(self, batch: int) -> float:
         cold_s = 0.0 if batch in self._seen else self._cold_s
         self._seen.add(batch)
-        return self._base_s + self._per_image_s * batch + cold_s
+        return self._sizes_s.get(batch, self._base_s + self._per_image_s * batch) + cold_s

@@ -1,0 +1,1 @@
+"""What the machines of a run did, second by second."""

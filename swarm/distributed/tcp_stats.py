@@ -128,7 +128,8 @@ def standing(infos: list[TcpInfo]) -> dict[str, Any]:
     }
     if all("notsent_bytes" in info for info in infos):
         values["not_sent_bytes"] = sum(info["notsent_bytes"] for info in infos)
-    values["unacked_bytes"] = sum(max(0, info["unacked"] - HELD_BACK) * info["snd_mss"] for info in infos)
+    if all("unacked" in info for info in infos):
+        values["unacked_bytes"] = sum(max(0, info["unacked"] - HELD_BACK) * info["snd_mss"] for info in infos)
     if all("bbr" in info for info in infos):
         values["bbr_connections"] = sum(info["bbr"] for info in infos)
     if windows := [info["snd_wnd"] for info in infos if info.get("snd_wnd")]:

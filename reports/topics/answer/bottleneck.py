@@ -19,6 +19,12 @@ from reports.topics.answer.evidence import in_short, ranged, wording
 from reports.topics.runs.runs import RUN, by_name
 
 MOST_NAMED, MOST_CELLS = 3, 4
+BROUGHT_BY = {
+    "client-bound": ("client-cpu", "client-loop", "throttled", "cpu-stolen"),
+    "client-exhausted": ("client-ports",),
+    "failures": ("client-ports", "rate-limited", "server-full"),
+}
+"""By a caveat that invalidates, the limits that are its cause."""
 WORDS = {UNKNOWN: "unknown", "nagle": "Nagle's algorithm", "cpu-stolen": "stolen CPU"}
 """Of the codes that are not words of their own."""
 
@@ -96,7 +102,7 @@ def next_step(study: Study) -> AnswerRow | None:
     if spoilt and 2 * sum(run.tainted for run in runs) >= len(runs):
         (code, count), *_ = ranked(spoilt)
         why = f"{code} invalidates {count} of {plural(len(runs), 'run')}."
-        return AnswerRow("Next step", sentence(KINDS[code].advice), why)
+        return AnswerRow("Next step", sentence(_cure(code, runs)), why)
     sound = [one for one in contenders(study) if not one.tainted]
     behind = (sound[0].runs if sound else runs) if runs else ()
     helped = limited(behind)
@@ -106,6 +112,14 @@ def next_step(study: Study) -> AnswerRow | None:
     known = limit.code != UNKNOWN
     why = f"limited by {words(limit.code)}" if known else limit.evidence.partition("; ")[0]
     return AnswerRow("Next step", sentence(limit.advice), f"{name}: {why}." if name else "")
+
+
+def _cure(code: str, runs: Runs) -> str:
+    """What helps against a caveat: what its runs' limit says, where that is what brought it about."""
+    found = limited([run for run in runs if code in tainting(run)])
+    if found and found[0].limit.code in BROUGHT_BY.get(code, ()):
+        return found[0].limit.advice
+    return KINDS[code].advice
 
 
 def bottlenecks(study: Study) -> Table:

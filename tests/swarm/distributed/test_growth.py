@@ -23,16 +23,21 @@ def test_growth_since_the_last_look(kernel: Kernel) -> None:
         "a": info_of(
             segs_out=9, segs_in=4, bytes_sent=5000, bytes_retrans=1448, total_retrans=1, bytes_received=300,
             busy_time=170, rwnd_limited=30, sndbuf_limited=20, notsent_bytes=64, delivery_rate=4000,
+            unacked=7, snd_wnd=60_000, pacing_rate=9_000, bbr=1,
         ),
         "new": info_of(
             segs_out=2, segs_in=1, bytes_sent=250, busy_time=5, notsent_bytes=6, rtt=80, min_rtt=25,
-            snd_cwnd=20,
+            snd_cwnd=20, unacked=1, snd_wnd=70_000, pacing_rate=2**64 - 1, bbr=0,
         ),
     }  # fmt: skip
     assert connections.take() == {
         "connections": 2,
         "cwnd_bytes": 15 * 1448,
         "not_sent_bytes": 70,
+        "unacked_bytes": 5 * 1448,
+        "bbr_connections": 1,
+        "window_bytes": 65_000,
+        "pacing_bytes_per_s": 9_000,
         "rtt_ns": 60_000,
         "min_rtt_ns": 25_000,
         "delivery_bytes_per_s": 4000,

@@ -118,7 +118,15 @@ def test_an_unknown_limit_has_its_reason(tmp_path: Path) -> None:
 def test_where_most_runs_are_invalidated_that_is_fixed_first(tmp_path: Path) -> None:
     ways = {"onnx-http": [10, 11], "onnx-grpc": [20, 21]}
     half = invalidated(tmp_path / "half", ways, ("onnx-http", 1), ("onnx-grpc", 1))
-    assert row(half, "Next step") == (f"{KINDS['client-bound'].advice} client-bound invalidates 2 of 4 runs.")
+    loop = "Find what the users call that does not yield to gevent (a sleep, a lock, a file); or add workers."
+    assert row(half, "Next step") == f"{loop} client-bound invalidates 2 of 4 runs."
+    unknown = with_limits(half, *[compute(83)] * 4)
+    assert row(unknown, "Next step") == (
+        f"{KINDS['client-bound'].advice} client-bound invalidates 2 of 4 runs."
+    )
+    throttled = Limit("throttled", "its cgroup stopped it for 40 % of the time", "Raise cpu.max.")
+    known = with_limits(half, throttled, throttled, compute(83), throttled)
+    assert row(known, "Next step") == "Raise cpu.max. client-bound invalidates 2 of 4 runs."
     few = with_limits(invalidated(tmp_path / "few", ways, ("onnx-http", 1)), *[compute(83)] * 4)
     assert row(few, "Next step") == (
         "More instances, or a faster model. onnx-http: limited by server compute."

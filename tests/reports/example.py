@@ -62,6 +62,7 @@ def serial(book: Book, name: str, batch: int, median_ms: float) -> None:
         values = lognormal(1_000 * batch + repeat, median_ms, 40)
         counters = triton(40, batch, round(median_ms * 0.8 * MS))
         tag = book.add(name, batch, 1, {"w0": values}, repeat=repeat, counters=counters)
+        book.records.append(health_line(tag, "w0", span_ns=1_000 * MS, cpu_wait_ns=30 * MS))
         if not name.startswith("openvino"):
             looked_at(book, tag, name, batch, 40, median_ms)
 

@@ -12,7 +12,6 @@ import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.drive import LOCUST
-from benchmarks.planted import BURN, HOGS_A_CORE, Setup, address_of, emulated, process, servers
+from benchmarks.planting.processes import BURN, address_of, process, servers
+from benchmarks.planting.setup import Setup, emulated, hogs
 from tests.locustfiles.console import ROOT
 
 TURNS = 10
@@ -46,7 +46,7 @@ class Side:
 
     @property
     def setup(self) -> Setup:
-        """Its server, as benchmarks/planted.py starts it."""
+        """Its server, as benchmarks/planting starts it."""
         return Setup(self.name, "", CELLS[0], emulated(f"{self.ms:g}+0"))
 
 
@@ -54,7 +54,7 @@ FIRST = Side("first", MS, PASS)
 OTHERS = (
     Side("alike", MS, PASS),
     Side("slower", MS * SLOWER, FAIL),
-    Side("hogged", MS, INCONCLUSIVE, hogs=HOGS_A_CORE * len(os.sched_getaffinity(0))),
+    Side("hogged", MS, INCONCLUSIVE, hogs=hogs()),
 )
 
 

@@ -1,6 +1,7 @@
-"""One cell with a fault of the client's own, for `benchmarks/planted.py`; all of it set by the environment.
+"""Few cells with a fault of the client's own, for `benchmarks/planted.py`; all of it set by the environment.
 
-`PLANTED_USERS` and `PLANTED_BATCH` make the cell; `PLANTED_FAULT` is nothing, `cpu` or `loop`.
+`PLANTED_USERS` (levels with commas between) and `PLANTED_BATCH` make the cells; `PLANTED_FAULT` is nothing
+or one of FAULTS.
 """
 
 from locust import events
@@ -18,19 +19,24 @@ from users import EmbeddingUser, Endpoint
 
 BURST_S, PAUSE_S = 0.02, 0.0005
 BLOCK_S, BETWEEN_S = 0.1, 0.1
+SHORT_BLOCK_S = 0.01
 
 
 class Planted(StudyShape):
-    """The one cell of a set-up."""
+    """The cells of a set-up."""
 
     name = "planted"
     title = "One planted cause"
     sizes: ClassVar = {"quick": Size((), (), iterations=20, seconds=6, warm_up=6)}
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """The endpoint with the users and the batch that were asked for."""
-        batch, users = int(os.environ["PLANTED_BATCH"]), int(os.environ["PLANTED_USERS"])
-        return [Cell(endpoint, batch, users, size.iterations, size.seconds) for endpoint in endpoints]
+        """The endpoint with the batch and each level of users that were asked for."""
+        batch, levels = int(os.environ["PLANTED_BATCH"]), os.environ["PLANTED_USERS"].split(",")
+        return [
+            Cell(endpoint, batch, int(users), size.iterations, size.seconds)
+            for endpoint in endpoints
+            for users in levels
+        ]
 
 
 def burn() -> None:
@@ -42,15 +48,31 @@ def burn() -> None:
         gevent.sleep(PAUSE_S)
 
 
-def block() -> None:
+def block(held_s: float = BLOCK_S, free_s: float = BETWEEN_S) -> None:
     """Hold the event loop, as a call that gevent knows nothing of does."""
     sleep = monkey.get_original("time", "sleep")
     while True:
-        sleep(BLOCK_S)
-        gevent.sleep(BETWEEN_S)
+        sleep(held_s)
+        gevent.sleep(free_s)
 
 
-FAULTS = {"cpu": burn, "loop": block}
+def block_shortly() -> None:
+    """The same, ten times as often and as short."""
+    block(SHORT_BLOCK_S, SHORT_BLOCK_S)
+
+
+def hold_lock() -> None:
+    """Compute in a real thread: Python lets one thread run at a time, and it gives way every 5 ms only."""
+    monkey.get_original("_thread", "start_new_thread")(compute, ())
+
+
+def compute() -> None:
+    """Use the core for good."""
+    while True:
+        pass
+
+
+FAULTS = {"cpu": burn, "loop": block, "block10": block_shortly, "thread": hold_lock}
 
 
 def plant(**_: Any) -> None:

@@ -36,7 +36,8 @@ def test_rows_say_what_each_request_was(recorder: Recorder, tmp_path: Path) -> N
         "cell": "a/b4/c1", "repeat": 1, "worker": "w1", "user": 3, "images": 4,
         "intended_utc_ns": 4_001_000, "send_delay_ns": 1_000_000, "service_ns": 20,
         "encode_ns": None, "send_ns": None, "wait_ns": None, "receive_ns": None, "decode_ns": 3_000_000,
-        "connect_ns": None, "server_ns": 5, "request_bytes": 100, "response_bytes": 10, "error": "", "abandoned": False,
+        "connect_ns": None, "server_ns": 5,
+        "request_bytes": 100, "response_bytes": 10, "error": "", "abandoned": False,
         "request_id": "",
     }  # fmt: skip
     assert (second["error"], third["abandoned"]) == ("timeout", True)

@@ -15,6 +15,7 @@ from swarm.links.profiles import LinkProfile
 from tests.swarm.links.means import ask, namespaces_of, real, serving
 
 NARROW = LinkProfile("narrow", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000)
+POLICED = LinkProfile("policed", one_way_ms=1, mbit_per_s=100, burst_bytes=50_000)
 
 
 def test_a_direction_is_one_order() -> None:
@@ -42,8 +43,9 @@ def test_both_directions_go_through_the_middle_in_packets_of_their_own(
 
     monkeypatch.setattr(emulators, "qdisc", tbf)
     monkeypatch.setattr(network, "kernel_has_netem", lambda: True)
-    with Network(["h1"], [NARROW]) as made:
+    with Network(["h1"], [NARROW, POLICED]) as made:
         assert made.emulator_of(NARROW) == "netem"
+        assert made.emulator_of(POLICED) == "tun", "netem has a queue before every rate"
         address = made.addresses["h1"]["narrow"]["cubic"]
         with serving(made.server_command) as port:
             found = ask(lambda argv: made.command("h1", argv), address, port, 10**6)

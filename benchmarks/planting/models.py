@@ -1,0 +1,24 @@
+"""Set-ups whose cause is in the models: a slow first step, batches that are not full, one slow batch size."""
+
+from functools import partial
+
+from benchmarks.planting.models_ensemble import ENSEMBLE, slow_decoder
+from benchmarks.planting.setup import Setup, emulated
+
+ENSEMBLE_FILE = f"""url = "triton+http://{{address}}/{ENSEMBLE}"
+computes = false
+"""
+
+SETUPS = (
+    # 20 ms an image in one instance: 50 images a second, at which the model executes a third of the time.
+    Setup(
+        "decode step with one instance", "server-preprocess", "decoding", (), users=8,
+        front=partial(slow_decoder, "7+0"), file=ENSEMBLE_FILE, said=("decode_jpeg",),
+    ),
+    # An execution takes as long for 32 images as for one, and one after another has what waits meanwhile.
+    Setup(
+        "flat batch curve", "batches-not-full", "emulated-http", emulated("300+0"), users=4,
+        more=((16, "batches-not-full"), (64, "batches-not-full")),
+    ),
+    Setup("one slow shape", "slow-shape", "emulated-http", emulated("5+0,3:300"), users=7),
+)  # fmt: skip

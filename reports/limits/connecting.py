@@ -38,15 +38,16 @@ def client_ports(run: Summary) -> Limit | None:
 
 
 def handshake(run: Summary) -> Limit | None:
-    """Most requests need a new connection, and making it takes much of their time.
+    """Making connections takes much of requests' time, for each of them or for a few that wait for long.
 
     A server without room would answer no more requests over kept connections.
     """
     each, took_ns, whole_ns = run.counts.connects_per_request, run.phases.connect_ns, service_ns(run)
-    if each is None or each < CONNECTS or saturated(run):
+    if each is None or saturated(run):
         return None
     share = ratio(took_ns, whole_ns)
-    if not at_least(share, CONNECT_SHARE) and not (at_least(share, LARGEST_SHARE) and _is_largest(run)):
+    often = each >= CONNECTS and at_least(share, LARGEST_SHARE) and _is_largest(run)
+    if not at_least(share, CONNECT_SHARE) and not often:
         return None
     made = f"{digits(each)} connections a request"
     took = f"connecting took {ms(took_ns)} of {ms(whole_ns)} ms (DNS included)"
@@ -60,6 +61,8 @@ def _is_largest(run: Summary) -> bool:
 
 
 def _advice(run: Summary) -> str:
+    if (run.counts.connects_per_request or 0.0) < CONNECTS:
+        return "Find what makes connecting slow: the host's name server, or a listener whose queue is full."
     if run.channels == PER_REQUEST:
         return "Use --channels per-user: the client itself was asked for a new connection for each request."
     return (

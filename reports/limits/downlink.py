@@ -3,12 +3,23 @@
 from reports.fold.records import ratio
 from reports.format import digits, ms
 from reports.limit import Limit
-from reports.limits.path import BESIDE_NS, BUSY_SHARE, LIMITED_SHARE, kilobytes, long, reads_slowly
-from reports.limits.shares import DELAYED_ACK_NS, MOST, at_least, saturated, service_ns
+from reports.limits.path import BUSY_SHARE, LIMITED_SHARE, kilobytes, long, reads_slowly
+from reports.limits.shares import (
+    DELAYED_ACK_NS,
+    MOST,
+    at_least,
+    path_ns,
+    saturated,
+    server_share,
+    service_ns,
+    total,
+)
 from reports.summary.summary import Summary
 
 LARGE_BYTES = 65_536
 """Of an answer: a smaller one fits in a connection's first windows, and takes a round trip at most."""
+OVERLAP = 0.2
+"""Of the service time, by which the parts come to more than it."""
 ACK_TIMES = (0.95, 1.25)
 """Of the time for which Linux may hold an acknowledgement back; timers and scheduling lengthen it."""
 
@@ -20,6 +31,8 @@ def server_intake(run: Summary) -> Limit | None:
         return None
     if not at_least(path.rwnd_share, LIMITED_SHARE) or not reads_slowly(run, path):
         return None
+    if not at_least(ratio(total(path_ns(run), run.unexplained_ns), service_ns(run)), MOST):
+        return None  # little is lost by it
     said = [
         f"the receiver's window was full for {digits(100 * (path.rwnd_share or 0.0))} % of the time in which "
         "connections had something to send"
@@ -36,9 +49,9 @@ def server_intake(run: Summary) -> Limit | None:
 def downlink(run: Summary) -> Limit | None:
     """Large answers take most of the time to arrive, over a path on which they are under way."""
     path, answer = run.path, run.counts.response_bytes
-    if path is None or saturated(run) or not at_least(_receiving(run), MOST):
+    if path is None or _written_slowly(run) or not at_least(_receiving(run), MOST):
         return None
-    if answer is None or answer < LARGE_BYTES or not long(path, BESIDE_NS):
+    if answer is None or answer < LARGE_BYTES or not long(path):
         return None
     rate = ratio(answer, run.phases.receive_ns)
     said = (
@@ -56,7 +69,12 @@ def nagle(run: Summary) -> Limit | None:
     path, took, answer = run.path, run.phases.receive_ns, run.counts.response_bytes
     if took is None or answer is None or answer >= LARGE_BYTES or not at_least(_receiving(run), MOST):
         return None
-    if path is None or path.min_rtt_ns is None or path.min_rtt_ns > DELAYED_ACK_NS / 2:
+    if (
+        path is None
+        or path.min_rtt_ns is None
+        or path.min_rtt_ns > DELAYED_ACK_NS / 2
+        or _written_slowly(run)
+    ):
         return None
     least, most = (times * DELAYED_ACK_NS for times in ACK_TIMES)
     if not least <= took <= most + path.min_rtt_ns:
@@ -67,6 +85,14 @@ def nagle(run: Summary) -> Limit | None:
     )
     advice = "Set TCP_NODELAY in the server or its proxy, or have it write head and body at once."
     return Limit("nagle", said, advice)
+
+
+def _written_slowly(run: Summary) -> bool:
+    """Whether the server may send its answer while it works on it: it has no room, or the two overlap."""
+    overlap = (server_share(run) or 0.0) + (_receiving(run) or 0.0) > 1
+    return (
+        overlap or saturated(run) or at_least(ratio(-(run.unexplained_ns or 0.0), service_ns(run)), OVERLAP)
+    )
 
 
 def _receiving(run: Summary) -> float | None:

@@ -48,8 +48,9 @@ BESIDE_NS = 100_000
 """Round trip at best between processes of one host: a window is full there while a thread is scheduled."""
 HEAVY_LOSS = 5e-3
 """Of the segments: a connection then stalls at most requests, however long the path is."""
-NEAR_TIMES, NEAR_NS = 1.3, 1_000_000
-"""Round trip over its least where no queue stands on the way; the second is what scheduling adds."""
+NEAR_TIMES, NEAR_NS, SCHEDULING_NS = 1.3, 1_000_000, 100_000
+"""Round trip over its least where no queue stands on the way; the others are what scheduling adds at the
+ends, over paths of a millisecond and more, and over shorter ones, where a full link's queue is as short."""
 FASTER = 1.2
 """One connection's latest rate over the mean rate of all: the link then carries more than it is given."""
 LESS = "Send fewer bytes (JPEG, not float32), or use a faster link: more connections would not help."
@@ -77,6 +78,8 @@ def _held(run: Summary, path: Path) -> str:
     if link_rate(run) is None and not near_least(path) and not shows_room(path):
         return ""  # a full link holds connections up in the same way
     held = held_by_buffers(run, path)
+    if not held and path.retransmits == 0 and link_rate(run) is None:
+        return ""  # windows that do not grow without a loss are kept small by a link that signals congestion
     if not held and (shares_connections(run) or _lossy_alone(run, path)):
         # As many connections as requests on a clean path: they start slowly, and more users would get more.
         return held_by_congestion(run, path, shares_connections(run))
@@ -124,6 +127,8 @@ def _is_paced(path: Path) -> bool:
     """Whether BBR sets the pace, and connections deliver at it: what the path lets through limits them."""
     if not at_least(path.bbr_share, LIMITED_SHARE) or not path.not_sent_bytes:
         return False
+    if (path.rwnd_share or 0.0) + (path.sndbuf_share or 0.0) >= LIMITED_SHARE:
+        return False  # the pace is what was delivered before, whatever kept that low
     return at_least(ratio(path.delivery_bytes_per_s, path.pacing_bytes_per_s), PACED_SHARE)
 
 
@@ -154,7 +159,9 @@ def _on_the_path(run: Summary, path: Path) -> bool:
 def _takes_turns(run: Summary) -> bool:
     """Whether requests wait for their turn on a connection that takes one at a time, as HTTP/1.1's do."""
     waited = ratio(run.phases.send_ns, service_ns(run))
-    return run.protocol == "http" and shares_connections(run) and at_least(waited, MOST)
+    if run.protocol != "http" or always_full(run):
+        return False  # a connection that always carries what it can leaves nothing to others on a full link
+    return shares_connections(run) and at_least(waited, MOST)
 
 
 def _turns_said(run: Summary) -> str:
@@ -310,4 +317,6 @@ def shows_room(path: Path) -> bool:
 def near_least(path: Path) -> bool:
     """Whether no queue stands on the way; not where the round trip is unknown."""
     rtt, least = path.rtt_ns, path.min_rtt_ns
-    return rtt is not None and least is not None and rtt <= max(NEAR_TIMES * least, least + NEAR_NS)
+    if rtt is None or least is None:
+        return False
+    return rtt <= max(NEAR_TIMES * least, least + (NEAR_NS if least >= NEAR_NS else SCHEDULING_NS))

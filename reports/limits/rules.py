@@ -15,6 +15,7 @@ from reports.limits.client import AWAITED_PCT, client_cpu, client_loop, cpu_said
 from reports.limits.connecting import client_ports, handshake
 from reports.limits.cpu import client_stolen, client_throttled, server_stolen, server_throttled
 from reports.limits.downlink import downlink, nagle, server_intake
+from reports.limits.gpu import full_gpu
 from reports.limits.path import (
     few_connections,
     fills_windows,
@@ -43,9 +44,11 @@ from reports.limits.shares import (
     path_share,
     server_share,
     service_ns,
+    total,
     upstream_share,
 )
 from reports.summary.link import link_rate
+from reports.summary.network import always_full
 from reports.summary.summary import Summary, unclear
 
 Rule = Callable[[Summary], Limit | None]
@@ -69,8 +72,17 @@ ROUND_TRIPS = 2.0
 """A request and its answer take one, the first bytes of a large request a second one."""
 SHORT_WAIT = 0.1
 """Of the service time in the server's queue: so little waits nowhere for an instance."""
+CODEC_CPU = 0.5
+"""Of the time in which requests are built and answers are read: what computes uses a core for most of it."""
+HOST_ADVICE = "Run client and server on hosts of their own, with nothing else on them."
+UNEXPLAINED_ADVICE = (
+    "See docs/attribution.md for possible causes; look at proxies and at the server's front end."
+)
 PART_ADVICE = {
+    "encode and decode": "Find what holds the client up while it builds requests or reads answers.",
     "send": "Look at what the client waits for before it can send: shared connections, a full send buffer.",
+    "input": "Look at what the server does with its input: copies, transfers to the device.",
+    "output": "Look at what the server does with its output: copies, transfers from the device.",
     "receive": "Look at how the server writes its answers, and at proxies before it.",
     "queue wait": "Look at the server's scheduler: its batching delay, its rate limiter, its priorities.",
     "network": "Look at proxies on the way and at the link; give its rate with --link-mbit.",
@@ -147,7 +159,7 @@ def unexplained(run: Summary) -> Limit | None:
     said = f"{ms(abs(left))} ms beside a latency of {ms(whole)} ms"
     may_be = unclear(run)
     network = f", of which up to {ms(may_be)} ms may be the network's" if may_be else ""
-    advice = "See docs/attribution.md for possible causes; look at proxies and at the server's front end."
+    advice = UNEXPLAINED_ADVICE
     if left < -UNEXPLAINED_SHARE * whole:
         return Limit("inconclusive", f"the parts come to more than was measured: {said}", advice)
     handling = HANDLING_NS + 1e9 * (run.counts.request_bytes or 0) / HANDLING_BYTES_PER_S
@@ -169,11 +181,16 @@ def path_unseen(run: Summary) -> Limit | None:
 
 
 def queue_or_loss(run: Summary) -> Limit | None:
-    """Windows are full at a round trip that is neither near its least nor long enough for a queue."""
+    """Windows are full at a round trip that is neither near its least nor long enough for a queue.
+
+    Or near its least and without a loss: a link that is full may signal that by marks in place of a queue.
+    """
     path = run.path
-    if path is None or link_rate(run) or not at_least(path_share(run), MOST):
+    if path is None or link_rate(run) or not (at_least(path_share(run), MOST) or always_full(run)):
         return None
-    if near_least(path) or shows_room(path) or not fills_windows(run, path):
+    if shows_room(path) or not fills_windows(run, path):
+        return None
+    if near_least(path) and (path.retransmits != 0 or not always_full(run)):
         return None
     why = f"{round_trips_said(path)}, with full windows: a full link or few connections"
     return Limit("inconclusive", why, "Give the link's rate with --link-mbit, then run again.")
@@ -193,10 +210,22 @@ def _untold(run: Summary) -> Iterator[tuple[str, float | None]]:
     """Parts that have no cause where no rule names one, by name; those that are no wonder are left out."""
     yield "send", run.phases.send_ns
     yield "receive", run.phases.receive_ns
+    if not _codec_computes(run):
+        yield "encode and decode", total(run.phases.encode_ns, run.phases.decode_ns)
+    yield from ((name, run.server.parts.get(name)) for name in ("input", "output"))
     if run.load == "closed":  # arrivals that come close together wait for each other on any server
         yield "queue wait", run.server.queue_ns
     if not _is_mere_distance(run):
         yield "network", run.network_ns
+
+
+def _codec_computes(run: Summary) -> bool:
+    """Whether a worker uses CPU for about as long as requests are built and answers are read."""
+    used, rate = used_pct(run), run.counts.requests_per_s
+    if used is None or rate is None:
+        return True
+    each_s = total(run.phases.encode_ns, run.phases.decode_ns) / 1e9
+    return used / 100 >= CODEC_CPU * each_s * rate / max(1, run.workers or 1)
 
 
 def _is_mere_distance(run: Summary) -> bool:
@@ -204,9 +233,11 @@ def _is_mere_distance(run: Summary) -> bool:
     path = run.path
     if path is None or run.network_ns is None:
         return False
-    if path.rtt_ns is not None and run.network_ns <= ROUND_TRIPS * path.rtt_ns:
+    if path.min_rtt_ns is not None and run.network_ns <= ROUND_TRIPS * path.min_rtt_ns:
         return True
-    return not shares_connections(run) and (near_least(path) or shows_room(path))
+    if shares_connections(run) or always_full(run):
+        return False
+    return near_least(path) or shows_room(path)
 
 
 def room_unseen(run: Summary) -> Limit | None:
@@ -227,6 +258,12 @@ def _unseen(run: Summary) -> Iterator[tuple[str, str]]:
     if run.server.busy is None and not alone and (waits is None or waits > SHORT_WAIT):
         grows = "Measure with more users, and see whether the rate grows."
         yield "how busy the server's instances were is not known", grows
+    if run.host_cpu_pct is not None and run.host_cpu_pct >= HOST_BUSY_PCT:
+        yield f"the client's host was {digits(run.host_cpu_pct)} % busy", HOST_ADVICE
+    if device := full_gpu(run):
+        yield device, "Give it a faster GPU, or another one, and see whether the rate grows."
+    if not alone and at_least(ratio(run.unexplained_ns, service_ns(run)), MOST):
+        yield f"{ms(run.unexplained_ns)} of {ms(service_ns(run))} ms are unexplained", UNEXPLAINED_ADVICE
     if at_least(path_share(run), MOST) and not (_is_mere_distance(run) or link_rate(run)):
         yield "the path took most of the time", "Give the link's rate with --link-mbit, then run again."
 
@@ -237,8 +274,7 @@ def host_full(run: Summary) -> Limit | None:
     if run.host_cpu_pct is None or run.host_cpu_pct < HOST_BUSY_PCT or not waits:
         return None
     why = f"the client's host was {digits(run.host_cpu_pct)} % busy, and it is not known by whom"
-    advice = "Run client and server on hosts of their own, with nothing else on them."
-    return Limit("inconclusive", why, advice)
+    return Limit("inconclusive", why, HOST_ADVICE)
 
 
 def not_kept_up(run: Summary) -> Limit | None:

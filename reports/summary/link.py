@@ -24,10 +24,15 @@ def exceeds(run: Summary) -> bool:
 
 
 def carried_per_s(run: Summary) -> tuple[float | None, str]:
-    """Bytes a second in the direction that carried more, and which that is: `sent` or `received`."""
+    """Bytes a second in the direction that carried more, and which that is: `sent` or `received`.
+
+    Of what was sent, without what was sent again: a policer drops that before the link.
+    """
     path = run.path
     if path is None:
         return None, ""
     sent, received = path.wire_bytes_per_s, path.received_wire_bytes
+    if sent is not None:
+        sent *= 1 - (ratio(path.bytes_retransmitted, path.bytes_sent) or 0.0)
     back = ratio(received, run.counts.measure_ns and run.counts.measure_ns / 1e9)
     return (back, "received") if back is not None and back > (sent or 0) else (sent, "sent")

@@ -7,7 +7,7 @@ import pytest
 from reports.limit import Limit
 from reports.limits.rules import limit_of
 from reports.summary.summary import Summary
-from tests.reports.limit_runs import MS, a_run
+from tests.reports.limit_runs import MS, a_run, at_server
 
 WAN = {"rtt_ns": 15 * MS, "min_rtt_ns": 14 * MS}
 BEHIND_A_SIDECAR = {"busy_share": 0.95, "rwnd_share": 0.85, "not_sent_bytes": 1_400_000.0}
@@ -100,3 +100,22 @@ def test_a_small_receive_buffer_on_a_long_path_is_used_up_in_each_round_trip() -
 
 def test_a_server_without_room_reads_slowly_because_of_that() -> None:
     assert named(behind_a_sidecar(server_busy=0.95)).code == "server-compute"
+
+
+@pytest.mark.parametrize("changes", [{"server_busy": 0.95}, {"unexplained_ns": -36 * MS}])
+def test_an_answer_that_is_sent_while_the_server_works_on_it(changes: dict[str, Any]) -> None:
+    streamed = {"server_parts": {"compute": 42 * MS}, "network_ns": 0.0, "response_bytes": 2_199.0}
+    assert named(answered(42.5, 50, {}, **streamed | changes)).code not in ("nagle", "downlink")
+    large = {**streamed, "response_bytes": 70_000.0, "server_parts": {"compute": 300 * MS}}
+    assert named(answered(300, 330, WAN, **large | changes)).code not in ("nagle", "downlink")
+
+
+def test_over_a_short_path_it_may_be_the_server_that_writes_slowly() -> None:
+    lan = {"rtt_ns": 0.25 * MS, "min_rtt_ns": 0.2 * MS}
+    assert named(answered(300, 330, lan, response_bytes=70_000.0)).code == "inconclusive"
+
+
+def test_a_closed_window_that_costs_little_is_not_the_limit() -> None:
+    held = {"rwnd_share": 0.7, "busy_share": 0.6}
+    assert named(at_server(80, 10, 100, path=held, server_busy=0.75, level=16)).code != "server-intake"
+    assert named(at_server(0, 45, 50, path=held, server_busy=None)).code == "server-compute"

@@ -94,7 +94,18 @@ def test_taking_in_a_large_request_is_no_riddle(size: float, code: str) -> None:
     """A null model on a loopback: 1.2 ms at 500 MB/s and 2 ms besides may be unexplained, and are most."""
     null = {"server_compute_ns": 0.3 * MS, "server_queue_ns": 0.0, "server_other_ns": 0.1 * MS}
     times = {"service_mean_ns": 5 * MS, "latency_mean_ns": 5 * MS, "network_ns": 1 * MS}
-    assert judged(**null, **times, unexplained_ns=3.1 * MS, request_bytes=size)[0] == code
+    alone = {"level": 1, "in_flight": 1.0, "request_bytes": size}
+    assert judged(**null, **times, **alone, unexplained_ns=3.1 * MS)[0] == code
+
+
+def test_what_is_unexplained_may_be_where_others_wait() -> None:
+    """Four users before a front end that takes 0.75 ms for each, one after the other."""
+    times = {"service_mean_ns": 3 * MS, "latency_mean_ns": 3 * MS, "network_ns": 0.1 * MS}
+    null = {"server_compute_ns": 0.1 * MS, "server_queue_ns": 0.0, "server_busy": 0.03}
+    code, evidence = judged(**null, **times, unexplained_ns=2.6 * MS)
+    assert code == "inconclusive"
+    assert evidence == "nothing was found full, but 2.6 of 3.0 ms are unexplained"
+    assert judged(**null, **times, unexplained_ns=2.6 * MS, level=1, in_flight=1.0)[0] == "offered-load"
 
 
 def test_a_path_that_nobody_saw() -> None:
@@ -109,10 +120,42 @@ def test_a_path_that_nobody_saw() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waited_pct", "code"), [(24.0, "offered-load"), (26.0, "inconclusive"), (None, "inconclusive")]
+    ("waited_pct", "said"),
+    [
+        (24.0, "nothing was found full, but the client's host was 96.0 % busy"),
+        (26.0, "the client's host was 96.0 % busy, and it is not known by whom"),
+        (None, "the client's host was 96.0 % busy, and it is not known by whom"),
+    ],
 )
-def test_a_host_that_is_full(waited_pct: float | None, code: str) -> None:
-    assert judged(host_cpu_pct=96.0, cpu_wait_pct=waited_pct)[0] == code
+def test_a_host_that_is_full(waited_pct: float | None, said: str) -> None:
+    assert judged(host_cpu_pct=96.0, cpu_wait_pct=waited_pct) == ("inconclusive", said)
+    assert judged(host_cpu_pct=89.0, cpu_wait_pct=waited_pct)[0] == "offered-load"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"decode_ns": 12 * MS, "worker_cpu_pct": 3.0}, "encode and decode took 12.0 of 20.0 ms"),
+        ({"server_parts": {"compute": 1 * MS, "output": 12 * MS}}, "output took 12.0 of 20.0 ms"),
+        ({"send_ns": 12 * MS}, "send took 12.0 of 20.0 ms"),
+        ({"server_parts": {"compute": 1 * MS, "queue": 11 * MS}}, "queue wait took 11.0 of 20.0 ms"),
+        (
+            {
+                "network_ns": 12 * MS,
+                "path": {"rtt_ns": 300 * MS, "min_rtt_ns": 5 * MS, "delivery_bytes_per_s": 121e6},
+            },
+            "network took 12.0 of 20.0 ms",
+        ),
+    ],
+)
+def test_a_part_that_is_half_of_the_time_and_that_no_rule_names(changes: dict[str, Any], said: str) -> None:
+    code, evidence = judged(**changes)
+    assert code == "inconclusive"
+    assert evidence.startswith(said)
+
+
+def test_a_codec_that_computes_may_take_most_of_the_time() -> None:
+    assert judged(decode_ns=12 * MS, worker_cpu_pct=60.0, workers=4)[0] == "offered-load"
 
 
 @pytest.mark.parametrize(

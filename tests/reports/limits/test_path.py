@@ -63,8 +63,11 @@ def test_sixteen_http_users_on_one_connection_are_advised_alike() -> None:
     assert limit.advice == "Give each user its own connection: --channels per-user."
 
 
-def test_few_connections_need_no_loss_to_be_few() -> None:
-    assert "sent again" not in named(shared({"retransmits": 0}), "connections").evidence
+def test_few_connections_need_no_loss_to_be_few_where_the_link_is_known_to_have_room() -> None:
+    """Without a loss their windows may be kept small by a link that is full and marks segments (ECN)."""
+    limit = named(shared({"retransmits": 0}, link_bytes_per_s=1_000e6 / 8), "connections")
+    assert "retransmitted" not in limit.evidence
+    assert code_of(shared({"retransmits": 0})) == "inconclusive"
 
 
 def test_one_lossy_connection_for_each_user() -> None:
@@ -95,8 +98,7 @@ def test_as_many_connections_as_users_and_next_to_no_loss(lost: dict[str, Any], 
 )
 def test_a_shared_channel_that_is_not_held_up(path: dict[str, Any]) -> None:
     """On a loopback too a window is full for the while that the receiver's thread takes to be scheduled."""
-    limit = named(shared(path), "inconclusive")
-    assert limit.evidence == "network took 2,150 of 2,160 ms, and why is not known"
+    assert code_of(shared(path)) == "inconclusive"
 
 
 def test_a_shared_channel_that_is_held_up_on_a_short_path() -> None:
@@ -135,7 +137,7 @@ def test_a_receiver_that_reads_slowly_on_the_same_host_is_no_connection() -> Non
 
 
 def test_heavy_loss_holds_up_the_shortest_path() -> None:
-    lossy = {"rtt_ns": 0.3 * MS, "min_rtt_ns": 0.02 * MS, "retransmits": 400, "segments_out": 40_000}
+    lossy = {"rtt_ns": 0.1 * MS, "min_rtt_ns": 0.02 * MS, "retransmits": 400, "segments_out": 40_000}
     assert "400 segments (1.00 %)" in named(shared(lossy), "connections").evidence
 
 
@@ -296,9 +298,10 @@ BBR = {"bbr_share": 1.0, "busy_share": 0.97, "not_sent_bytes": 200_000.0, "pacin
     ("path", "code"),
     [
         ({"delivery_bytes_per_s": 1.6e6}, "link"),
-        ({"delivery_bytes_per_s": 1.1e6}, "offered-load"),  # less than it was let go at
+        ({"delivery_bytes_per_s": 1.1e6}, "inconclusive"),  # less than it was let go at
+        ({"delivery_bytes_per_s": 1.6e6, "rwnd_share": 0.9}, "connections"),  # a pace that this has set
         ({"delivery_bytes_per_s": 1.6e6, "not_sent_bytes": 0.0}, "offered-load"),  # it had no more to send
-        ({"delivery_bytes_per_s": 1.6e6, "bbr_share": 0.0}, "offered-load"),
+        ({"delivery_bytes_per_s": 1.6e6, "bbr_share": 0.0}, "inconclusive"),
     ],
 )
 def test_bbr_fills_a_link_without_a_queue(path: dict[str, Any], code: str) -> None:
@@ -338,3 +341,15 @@ def test_segments_that_a_policer_drops_look_like_those_of_a_lossy_path() -> None
     assert "--link-mbit" in limit.advice
     assert code_of(narrow(LOSSY, 18.2, link_bytes_per_s=210e6 / 8)) == "link"
     assert code_of(narrow(LOSSY, 18.2, link_bytes_per_s=1_000e6 / 8)) == "connections"
+
+
+def test_a_policer_drops_what_is_sent_again_before_the_link() -> None:
+    """49 Mbit/s leave the client, a fifth of which are dropped: 39 pass a link of 40."""
+    again = {
+        "wire_bytes_per_s": 49e6 / 8,
+        "bytes_sent": 1_000,
+        "bytes_retransmitted": 205,
+        "retransmits": 900,
+    }
+    limit = named(narrow(again, 18.2, link_bytes_per_s=40e6 / 8), "link")
+    assert limit.evidence == "39.0 of the link's 40.0 Mbit/s were sent (97.4 %)"

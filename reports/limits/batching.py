@@ -27,6 +27,9 @@ WORTH = 0.15
 """What full batches must promise to add to the images a second: the same as what another level must add."""
 REACH = 2.0
 """Times the largest known size: beyond it nothing is known of a device that fills up."""
+TAIL = 0.75
+"""Of the largest known size: what it costs more than one as small tells whether the device has filled up. The
+means of nearer ones differ by chance as much."""
 FLAT = 1.1
 """The longest mean over the shortest of executions that take as long whatever their size."""
 JOINED = 0.75
@@ -43,15 +46,22 @@ CAN_BE_SLOW = (*OF_INSTANCES, "offered-load")
 
 @dataclass(frozen=True)
 class FittedTime:
-    """The time of an execution as `base_ns` and `each_ns` for every image, from sizes between two."""
+    """The time of an execution as `base_ns` and `each_ns` for every image, from sizes up to the `largest`.
+
+    Where a device fills up on the way, a straight line is too low: an execution takes no less than the
+    largest, which took `largest_ns`, and `beyond_ns` for every image more.
+    """
 
     base_ns: float
     each_ns: float
     largest: int
+    largest_ns: float
+    beyond_ns: float
 
     def images_per_ns(self, size: float) -> float:
         """Of executions of a size, one after the other."""
-        return size / (self.base_ns + self.each_ns * size)
+        beyond_ns = self.largest_ns + self.beyond_ns * (size - self.largest)
+        return size / max(self.base_ns + self.each_ns * size, beyond_ns)
 
 
 def server_of(run: Summary) -> Hashable:
@@ -150,7 +160,15 @@ def fit_of(curve: Batches) -> FittedTime | None:
     spread = sum(done.count * (size - middle) ** 2 for size, done in curve.items())
     joint = sum(done.count * (size - middle) * (done.mean_ns - mean_ns) for size, done in curve.items())
     each_ns = min(max(0.0, joint / spread), mean_ns / middle)
-    return FittedTime(mean_ns - each_ns * middle, each_ns, max(curve))
+    beyond_ns = max(each_ns, _last_slope_ns(curve))
+    return FittedTime(mean_ns - each_ns * middle, each_ns, max(curve), curve[max(curve)].mean_ns, beyond_ns)
+
+
+def _last_slope_ns(curve: Batches) -> float:
+    """For every image more, between the largest size and the next that is not too near to it."""
+    largest = max(curve)
+    below = max(size for size in curve if size <= TAIL * largest)
+    return (curve[largest].mean_ns - curve[below].mean_ns) / (largest - below)
 
 
 def batches_not_full(run: Summary, curve: Batches) -> Limit | None:
@@ -234,10 +252,10 @@ def _count(sizes: Batches) -> int:
 
 
 def _more_images(run: Summary) -> str:
-    if run.load != "closed":
-        return "Raise the rate: the executions have room for more images."
     if _full_one_waits(run):
         return FILL
+    if run.load != "closed":
+        return "Raise the rate: the executions have room for more images."
     if held_back(run):
         return "Add users or use a larger --batch, or lower the batching delay (--queue-delay-us)."
     longer = (run.server.executed_batch or 0.0) < JOINED * under_way(run)

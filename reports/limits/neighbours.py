@@ -12,16 +12,28 @@ from statistics import median
 from reports.fold.server import Batches
 from reports.format import plural
 from reports.limit import UNKNOWN, Limit
-from reports.limits.batching import WORTH, of_batches, pooled, server_of
-from reports.limits.rules import nothing_measured, room_unseen
-from reports.limits.server import held_back
-from reports.summary.summary import Summary
+from reports.limits.batching import FILL, WORTH, of_batches, pooled, server_of
+from reports.limits.cpu import client_stolen, client_throttled
+from reports.limits.path import FULL_SHARE
+from reports.limits.rules import LEAST_SUCCESSES, nothing_measured, room_unseen
+from reports.limits.server import exhausted, held_back
+from reports.summary.link import carried_per_s, exceeds, link_rate
+from reports.summary.summary import Summary, tainting
 
 NO_GAIN = 0.05
 """Of the images a second: repeats of one cell differ by as much."""
 LEAST_STEP = 1.25
 """Times the users or the connections: that fewer more of them bring next to nothing is no wonder."""
+IN_PROPORTION, DOUBLE = 0.9, 2.0
+"""Of the users' ratio, and how many times the users: over a smaller step, one queue that is busy 80 % of the
+time gains as much in proportion."""
 CONNECTIONS, OFFERED, NOT_FULL = "connections", "offered-load", "batches-not-full"
+OF_HOSTS = ("link", "downlink")
+"""The limits that more hosts raise, each with a link of its own."""
+OF_PATH = (*OF_HOSTS, "server-intake")
+"""The limits whose advice says that more connections are no help."""
+OF_SHARE = ("server-queue", "server-compute", "server-preprocess")
+"""The limits that the server's share of the time gives where how busy it was is not known."""
 FULL = frozenset(
     {
         *("server-queue", "server-compute", "server-preprocess", "server-intake"),
@@ -29,9 +41,18 @@ FULL = frozenset(
     }
 )
 """The limits that say that something takes no more load."""
-NO_EVIDENCE = ("client-", "server-cold", "throttled", "cpu-stolen")
+NO_EVIDENCE = ("client-", "server-cold")
 """How the limits of runs begin whose images a second are not what server and path could do."""
+TAKEN = {"throttled": client_throttled, "cpu-stolen": client_stolen}
+"""The limits of which the same holds if the client's rule gives them."""
+REFUSED, FAILURES = ("server-full", "rate-limited"), frozenset({"failures"})
+"""The limits of runs whose failures are refusals, so that what was admitted is what could be had; and what
+invalidates such runs for other uses."""
 ADD_USERS = "Add users: the next level of this study got more images/s."
+UNFILLED = (
+    "More users would not help, since batches are no larger where the requests for a full one wait: see "
+    "preferred_batch_size, and set a longer batching delay."
+)
 UNTESTED = "untested: no cell of this study has more connections"
 UNSOUND = "untested: those cells of this study that have more connections are no evidence"
 Groups = Mapping[Hashable, Sequence[Summary]]
@@ -117,6 +138,14 @@ class Cells:
         levels = {one.level for one in higher if one.level >= least_step * run.level}
         return Neighbour([one for one in higher if one.level == min(levels)], here) if levels else None
 
+    def below(self, run: Summary) -> tuple[float, Neighbour | None]:
+        """The next level of at most half the users, all else being equal, and this one beside it."""
+        own = self.repeats.get(run.cell, ())
+        lower = [one for one in self.but_level.get(_but_level(run), ()) if one.level <= run.level / DOUBLE]
+        level = max((one.level for one in lower), default=0.0)
+        here = rates_of(one for one in lower if one.level == level)
+        return level, Neighbour(own, here) if run.load == "closed" and own and here else None
+
     def more_connections(self, run: Summary) -> list[Neighbour]:
         """The cells of the same load whose channels or workers brought more connections."""
         own = self.repeats.get(run.cell, ())
@@ -143,45 +172,61 @@ def among_neighbours(runs: Sequence[Summary]) -> tuple[Summary, ...]:
 
 def is_sound(run: Summary) -> bool:
     """Whether a run's images a second say what server and path could do at its load."""
-    if run.limit is None or run.tainted or nothing_measured(run):
+    code = run.limit.code if run.limit else ""
+    if not code or code.startswith(NO_EVIDENCE) or not run.counts.images_per_s:
         return False
-    return bool(run.counts.images_per_s) and not run.limit.code.startswith(NO_EVIDENCE)
+    if code in REFUSED:
+        return run.status == "done" and run.succeeded >= LEAST_SUCCESSES and tainting(run) <= FAILURES
+    return not (run.tainted or nothing_measured(run) or (code in TAKEN and TAKEN[code](run)))
 
 
 def standing(run: Summary, limit: Limit, cells: Cells, curve: Batches) -> Limit:
     """A run's limit after what executions of all sizes and the neighbours say, or another in its place."""
     above, far = cells.above(run), cells.above(run, LEAST_STEP)
-    better = of_batches(run, curve)
-    if better and not _refuted(better, above, far):
-        return _beside(better, run, above)
+    if better := _batches(run, curve, above, far):
+        return better
     if above and above.gains and limit == room_unseen(run):
-        return Limit(OFFERED, f"{_users(above, run)}, so nothing was full", ADD_USERS)
+        return Limit(OFFERED, f"{_users(above, run.level)}, so nothing was full", ADD_USERS)
     if limit.code == CONNECTIONS:
         return _connections(run, limit, cells)
+    if more := _more_carried(run, limit, cells, above):
+        return more
     if above and above.gains and limit.code in FULL:
         return _not_full(run, limit, above)
+    if not far and (grown := _in_proportion(run, limit, cells)):
+        return grown
     if far and far.stalls and limit.code == OFFERED:
         return _stalled(run, far)
     return limit
 
 
-def _refuted(better: Limit, above: Neighbour | None, far: Neighbour | None) -> bool:
-    """More users fill batches that are not full, and bring nothing to one that executes images one by one."""
-    if better.code == NOT_FULL:
-        return far is not None and far.stalls
-    return better.code == "batching-off" and above is not None and above.gains
+def _batches(run: Summary, curve: Batches, above: Neighbour | None, far: Neighbour | None) -> Limit | None:
+    """What executions of all sizes say, with what more users gained; None where these refute it.
+
+    They fill batches that are not full, unless the batcher leaves the requests for a full one waiting, here
+    or there. They bring nothing to a server that executes images one by one.
+    """
+    better = of_batches(run, curve)
+    if better is None or better.code != NOT_FULL:
+        return None if better and better.code == "batching-off" and above and above.gains else better
+    advice = better.advice
+    if far and far.stalls and advice != FILL:
+        if not any(_leaves_waiting(one, curve) for one in far.runs):
+            return None
+        above, advice = far, UNFILLED
+    elif above and above.gains and not advice.startswith("Add users"):
+        advice = f"{ADD_USERS} {advice}"
+    beside = "" if above is None else f"; {_users(above, run.level)}"
+    return Limit(NOT_FULL, f"{better.evidence}{beside}", advice)
 
 
-def _beside(better: Limit, run: Summary, above: Neighbour | None) -> Limit:
-    if above is None or better.code != NOT_FULL:
-        return better
-    gained = above.gains and not better.advice.startswith("Add users")
-    advice = f"{ADD_USERS} {better.advice}" if gained else better.advice
-    return Limit(NOT_FULL, f"{better.evidence}; {_users(above, run)}", advice)
+def _leaves_waiting(run: Summary, curve: Batches) -> bool:
+    found = of_batches(run, curve)
+    return found is not None and found.advice == FILL
 
 
 def _not_full(run: Summary, limit: Limit, above: Neighbour) -> Limit:
-    said = f"{_users(above, run)}, so nothing was full; {limit.evidence}"
+    said = f"{_users(above, run.level)}, so nothing was full; {limit.evidence}"
     advice = ADD_USERS
     if limit.code == "server-queue" and held_back(run):
         advice += (
@@ -191,7 +236,7 @@ def _not_full(run: Summary, limit: Limit, above: Neighbour) -> Limit:
 
 
 def _stalled(run: Summary, far: Neighbour) -> Limit:
-    said = f"{_users(far, run)}, and nothing was seen to be full"
+    said = f"{_users(far, run.level)}, and nothing was seen to be full"
     if far.limit and far.limit not in (OFFERED, UNKNOWN):
         advice = "More users would not help: see the level above, whose limit is named."
         return Limit(UNKNOWN, f"{said}; {plural(round(far.runs[0].level), 'user')} had {far.limit}", advice)
@@ -202,26 +247,77 @@ def _stalled(run: Summary, far: Neighbour) -> Limit:
     return Limit(UNKNOWN, said, advice)
 
 
+def _more_carried(run: Summary, limit: Limit, cells: Cells, above: Neighbour | None) -> Limit | None:
+    """Too few connections, where more of them surely gained, and more than more users did.
+
+    A link at the rate that it was told to have stays full, unless those exceed this rate.
+    """
+    if limit.code not in OF_PATH:
+        return None
+    others = cells.more_connections(run)
+    if limit.code in OF_HOSTS:
+        others = [one for one in others if (one.runs[0].hosts or 1) <= (run.hosts or 1)]
+    best = most_of(others)
+    if best is None or not best.gains or (above and above.gains and above.gain >= best.gain):
+        return None
+    if limit.code == "link" and _at_told_rate(run) and not any(exceeds(one) for one in best.runs):
+        return None
+    way, said = best.runs[0].channels, f"{_more(best, run)}, so there is room for more; {limit.evidence}"
+    more = f"connections, as there: --channels {way}" if way != run.channels else "workers, as there"
+    return Limit(CONNECTIONS, said, f"A cell of this study got more images/s: use more {more}.")
+
+
+def _at_told_rate(run: Summary) -> bool:
+    rate, (carried, _) = link_rate(run), carried_per_s(run)
+    return rate is not None and carried is not None and carried >= FULL_SHARE * rate
+
+
+def _in_proportion(run: Summary, limit: Limit, cells: Cells) -> Limit | None:
+    """The highest level, which is full by the server's share alone, though its images grew as the users did.
+
+    That does not show room either: all instances may be busy just now.
+    """
+    told = run.server.busy is not None or any(step.busy is not None for step in run.server.steps.values())
+    if limit.code not in OF_SHARE or told or held_back(run) or exhausted(run):
+        return None
+    level, grown = cells.below(run)
+    if grown is None or not grown.gains or 1 + grown.gain < IN_PROPORTION * run.level / level:
+        return None
+    why = (
+        f"{_users(grown, level)}, nearly in proportion, and how busy the server's instances were is not "
+        f"known; {limit.evidence}"
+    )
+    return Limit(UNKNOWN, why, "Measure with more users, and see whether the rate grows.")
+
+
 def _connections(run: Summary, limit: Limit, cells: Cells) -> Limit:
     """Claimed only if more connections carried more, where some cell had more of them."""
     own, above, far = most_connections([run]), cells.above(run), cells.above(run, LEAST_STEP)
-    others = cells.more_connections(run)
-    best = max(others, key=lambda one: one.gain, default=None)
+    best = most_of(cells.more_connections(run))
     if above and above.gains and not (best and best.gain > above.gain):
         return _not_full(run, limit, above)
     if best is None and far and own and far.connections >= LEAST_STEP * own:
         best = far
     if best is None:
         return replace(limit, evidence=f"{limit.evidence}; {cells.untested(run)}")
-    said = best.said(plural(best.connections, "connection"), f"{own:,}")
-    if not best.stalls:
-        return replace(limit, evidence=f"{limit.evidence}; {said}")
-    advice = "More connections would not help: look at the link and at what is behind it."
-    return Limit(UNKNOWN, f"{said}, so they are not what limits it; {limit.evidence}", advice)
+    if best.gain > WORTH:
+        return replace(limit, evidence=f"{limit.evidence}; {_more(best, run)}")
+    how = "not help" if best.stalls else "help little"
+    why = f"{_more(best, run)}, so they are not what limits it; {limit.evidence}"
+    return Limit(UNKNOWN, why, f"More connections would {how}: look at the link and at what is behind it.")
 
 
-def _users(other: Neighbour, run: Summary) -> str:
-    return other.said(plural(round(other.runs[0].level), "user"), f"{run.level:g}")
+def _more(other: Neighbour, run: Summary) -> str:
+    return other.said(plural(other.connections, "connection"), f"{most_connections([run]):,}")
+
+
+def _users(other: Neighbour, than: float) -> str:
+    return other.said(plural(round(other.runs[0].level), "user"), f"{than:g}")
+
+
+def most_of(others: Iterable[Neighbour]) -> Neighbour | None:
+    """The one that gained most; None without any."""
+    return max(others, key=lambda one: one.gain, default=None)
 
 
 def rates_of(runs: Iterable[Summary]) -> list[float]:

@@ -258,7 +258,7 @@ def _unseen(run: Summary) -> Iterator[tuple[str, str]]:
     if run.server.busy is None and not alone and (waits is None or waits > SHORT_WAIT):
         grows = "Measure with more users, and see whether the rate grows."
         yield "how busy the server's instances were is not known", grows
-    if run.host_cpu_pct is not None and run.host_cpu_pct >= HOST_BUSY_PCT:
+    if not alone and run.host_cpu_pct is not None and run.host_cpu_pct >= HOST_BUSY_PCT:
         yield f"the client's host was {digits(run.host_cpu_pct)} % busy", HOST_ADVICE
     if device := full_gpu(run):
         yield device, "Give it a faster GPU, or another one, and see whether the rate grows."

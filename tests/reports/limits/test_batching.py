@@ -163,6 +163,56 @@ def test_arrivals_fill_batches_at_a_higher_rate() -> None:
     assert limit.advice == "Raise the rate: the executions have room for more images."
 
 
+def test_more_arrivals_do_not_fill_batches_that_leave_requests_waiting() -> None:
+    """450 images wait in the queue, and executions have eight of 32: more arrive than are taken."""
+    known: dict[str, Any] = {"load": "open", "arrivals": "poisson", "due": 5_000, "level": 1_000.0}
+    known |= {"offered": Offered(1_000.0, 1, 5.0), "server_busy": 0.97, "images_per_s": 900.0}
+    known |= {"latency_mean_ns": 520 * MS, "service_mean_ns": 520 * MS, "server_queue_ns": 500 * MS}
+    [limit] = limits(flat(520, 8, **known))
+    assert limit.code == "batches-not-full"
+    assert limit.advice.startswith("Let batches fill, since the requests for a full one are waiting")
+
+
+def test_a_batcher_that_never_fills_gives_no_more_to_more_users() -> None:
+    """Its preferred size is eight of 32: that levels above gain nothing is its doing, too."""
+    found = limits(*(flat(users, 8) for users in (64, 128, 256)))
+    assert [limit.code for limit in found] == ["batches-not-full"] * 3
+    assert all(limit.advice.startswith("Let batches fill, since the requests") for limit in found)
+    assert found[0].evidence.endswith("; 128 users gained only 0 % over 64")
+
+
+def test_a_batcher_that_does_not_fill_where_enough_requests_wait() -> None:
+    first, second = limits(flat(16, 8), flat(64, 8))
+    assert (first.code, second.code) == ("batches-not-full", "batches-not-full")
+    assert first.evidence.endswith("; 64 users gained only 0 % over 16")
+    assert first.advice.startswith("More users would not help, since batches are no larger where")
+
+
+KNEE = {1: (625, 8.0), 2: (625, 8.0), 4: (625, 8.0), 8: (312, 16.0)}
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [KNEE, {1: (625, 8.0), 3: (600, 8.0), 4: (300, 8.0), 6: (300, 12.0), 7: (50, 14.0), 8: (312, 16.0)}],
+)
+def test_a_device_that_fills_up_within_the_known_sizes(sizes: dict[int, tuple[int, float]]) -> None:
+    """From four images on it takes as much longer as there are more: a straight line hides that."""
+    fit = fit_of(taking(sizes))
+    assert fit is not None
+    assert fit.images_per_ns(16) == pytest.approx(0.5 / MS)
+    levels = [executing(users, {users: (600, took)}) for users, took in ((1, 8.0), (2, 8.0), (4, 8.0))]
+    found = limits(*levels, executing(16, {8: (312, 16.0)}))
+    assert found[3].code == "server-queue"
+    assert "more instances" in found[3].advice
+
+
+def test_near_sizes_at_the_top_do_not_tell_a_slope() -> None:
+    """Of seven and eight images a twentieth more by chance is no device that fills up."""
+    fit = fit_of(taking({1: (600, 8.0), 6: (300, 8.0), 7: (300, 7.8), 8: (300, 8.2)}))
+    assert fit is not None
+    assert fit.images_per_ns(16) == pytest.approx(16 / (9.0 * MS))
+
+
 def test_a_curve_that_rises_slowly_is_told_by_its_ends() -> None:
     first, _ = limits(executing(2, {1: (500, 8.0)}), executing(32, {16: (300, 12.0)}))
     assert first.code == "batches-not-full"

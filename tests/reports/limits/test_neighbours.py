@@ -138,6 +138,74 @@ def test_the_level_above_says_what_is_full() -> None:
     assert first.advice == "More users would not help: see the level above, whose limit is named."
 
 
+@pytest.mark.parametrize(
+    ("code", "spoilt", "rate"),
+    [
+        ("throttled", {"server_cpu_throttled_pct": 40.0}, 202.0),
+        ("cpu-stolen", {"server_cpu_stolen_pct": 40.0}, 202.0),
+        ("rate-limited", {"failures": 900, "caveats": (caveat("failures", "900 of 1,000"),)}, 205.0),
+        ("server-full", {"failures": 100, "caveats": (caveat("failures", "100 of 1,000"),)}, 205.0),
+    ],
+)
+def test_a_level_that_the_server_limits_tells_that_more_users_gain_nothing(
+    code: str, spoilt: dict[str, Any], rate: float
+) -> None:
+    [lower], [upper] = at_rates("offered-load", (4, 200.0)), at_rates(code, (16, rate), **spoilt)
+    first, second = stand([lower, upper])
+    assert first.code == "inconclusive"
+    assert first.evidence.endswith(f", and {NOTHING}; 16 users had {code}")
+    assert first.advice == "More users would not help: see the level above, whose limit is named."
+    assert second.code == code
+
+
+@pytest.mark.parametrize(
+    ("code", "spoilt"),
+    [
+        ("throttled", {"throttled_pct": 40.0, "used_up_pct": 90.0, "worker_cpu_pct": 99.0}),
+        ("cpu-stolen", {"stolen_pct": 40.0, "awake_pct": 99.0, "cpu_wait_pct": 40.0}),
+        ("rate-limited", {"caveats": (caveat("failures", "many"), caveat("client-exhausted", "ports"))}),
+        ("rate-limited", {"requests": 1_000, "failures": 995}),
+        ("server-full", {"status": "aborted"}),
+    ],
+)
+def test_a_level_that_the_client_limits_tells_nothing(code: str, spoilt: dict[str, Any]) -> None:
+    [lower], [upper] = at_rates("offered-load", (4, 200.0)), at_rates(code, (16, 202.0), **spoilt)
+    assert stand([lower, upper])[0] == lower.limit
+
+
+def silent(users: int, rate: float, **changes: Any) -> Summary:
+    """A server that has most of the time and does not tell how busy it is."""
+    known: dict[str, Any] = {"cell": f"c{users}", "level": users, "in_flight": float(users)}
+    return at_server(0.2, 16, 20, **known | {"server_busy": None, "images_per_s": rate} | changes)
+
+
+def test_a_server_that_gives_as_much_more_as_there_are_users_is_not_seen_to_be_full() -> None:
+    top = silent(16, 800.0)
+    [alone] = judged(top)
+    assert alone.code == "server-compute"
+    first, second, third = judged(silent(1, 50.0), silent(4, 200.0), top)
+    assert (first.code, second.code, third.code) == ("offered-load", "offered-load", "inconclusive")
+    assert third.evidence.startswith(
+        "16 users got 300 % more images/s than 4, nearly in proportion, and how busy the server's instances "
+        "were is not known; compute took"
+    )
+    assert third.advice == "Measure with more users, and see whether the rate grows."
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [silent(4, 200.0), silent(16, 700.0)],  # 3.5 times of 4
+        [silent(10, 500.0), silent(16, 800.0)],  # fewer than twice the users
+        [silent(4, 200.0), silent(16, 800.0, server_busy=0.95)],
+        [silent(4, 200.0), silent(16, 800.0, host_cpu_pct=97.0, cpu_wait_pct=1.0)],
+        [silent(4, 200.0), silent(16, 800.0), silent(64, 810.0)],  # just full
+    ],
+)
+def test_a_server_that_may_well_be_full_is_named(runs: list[Summary]) -> None:
+    assert judged(*runs)[1].code == "server-compute"
+
+
 def test_hardly_more_users_are_no_test() -> None:
     """Of a tenth more users nobody expects more than a tenth; the level after that tells."""
     assert stand(at_rates("offered-load", (40, 100.0), (44, 102.0)))[0].code == "offered-load"
@@ -264,6 +332,84 @@ def test_more_connections_of_a_client_at_its_limit_are_no_test() -> None:
     first, _ = judged(over_wan(7.4), bound)
     assert first.code == "connections"
     assert first.evidence.endswith(f"; {UNSOUND}")
+
+
+def test_few_more_images_are_no_proof_of_few_connections() -> None:
+    """Eight times the connections got a twelfth more."""
+    known: dict[str, Any] = {"level": 8, "in_flight": 8.0}
+    first, _ = judged(over_wan(8.0, **known), over_wan(8.64, 8, channels="per-user", **known))
+    assert first.code == "inconclusive"
+    assert first.evidence.startswith(
+        "8 connections got 8 % more images/s than 1, so they are not what limits it; "
+    )
+    assert first.advice.startswith("More connections would help little: look at the link")
+    first, _ = judged(over_wan(8.0, **known), over_wan(9.3, 8, channels="per-user", **known))
+    assert first.code == "connections"
+    assert first.evidence.endswith("; 8 connections got 16 % more images/s than 1")
+
+
+SHAPED = {"rtt_ns": 40 * MS, "min_rtt_ns": 14 * MS, "cwnd_bytes": 200_000.0, "wire_bytes_per_s": 5e6}
+PACED = {"bbr_share": 1.0, "pacing_bytes_per_s": 3.1e6, "delivery_bytes_per_s": 3e6, "not_sent_bytes": 1e6}
+CLOSED = {"rtt_ns": 0.1 * MS, "min_rtt_ns": 0.05 * MS, "busy_share": 0.9, "rwnd_share": 0.9}
+
+
+def by_connections(
+    path: dict[str, Any], wider: dict[str, Any], one: float, eight: float, **changes: Any
+) -> tuple[Summary, Summary]:
+    """Eight users on one connection, and with one each, at these images a second."""
+    known: dict[str, Any] = SHARED | {"level": 8, "in_flight": 8.0} | changes
+    first, second = (
+        on_path(1_000, path | {"connections": 1}, **known, cell="shared", images_per_s=one),
+        on_path(200, path | {"connections": 8} | wider, **known, cell="each", images_per_s=eight),
+    )
+    return first, changed(second, channels="per-user")
+
+
+@pytest.mark.parametrize(
+    ("path", "wider", "rates", "alone"),
+    [
+        (SHAPED, {"rtt_ns": 15 * MS, "wire_bytes_per_s": 25e6}, (8.0, 39.0), "link"),  # each flow is shaped
+        (PACED | {"wire_bytes_per_s": 3e6}, {"wire_bytes_per_s": 24e6}, (5.0, 40.0), "link"),
+        (CLOSED, {}, (100.0, 300.0), "server-intake"),
+    ],
+)
+def test_more_connections_that_carry_more_than_something_full(
+    path: dict[str, Any], wider: dict[str, Any], rates: tuple[float, float], alone: str
+) -> None:
+    one, eight = by_connections(path, wider, *rates)
+    [before] = judged(one)
+    assert before.code == alone
+    assert "ore connections" in before.advice
+    first, _ = judged(one, eight)
+    percent = round(100 * (rates[1] / rates[0] - 1))
+    assert first.code == "connections"
+    assert first.evidence.startswith(f"8 connections got {percent} % more images/s than 1, so there is room")
+    assert before.evidence in first.evidence
+    assert first.advice == (
+        "A cell of this study got more images/s: use more connections, as there: --channels per-user."
+    )
+    assert judged(one, changed(eight, images_per_s=1.1 * rates[0]))[0] == before
+
+
+def test_more_connections_that_carry_more_answers() -> None:
+    [one] = at_rates("downlink", (8, 100.0), path={"connections": 1}, channels="shared")
+    [four] = at_rates("offered-load", (8, 300.0), path={"connections": 4}, channels="shared")
+    first, _ = stand([one, changed(four, topology=Topology(4, 0), cell="4w")])
+    assert (first.code, first.advice) == (
+        "connections",
+        "A cell of this study got more images/s: use more workers, as there.",
+    )
+    more_links = changed(four, topology=Topology(4, 2), cell="4w", hosts=2)
+    assert stand([one, more_links])[0].code == "downlink"
+
+
+def test_a_link_at_the_rate_that_was_told_stays_full() -> None:
+    told: dict[str, Any] = {"link_bytes_per_s": 5.5e6}
+    one, eight = by_connections(SHAPED, {"wire_bytes_per_s": 5.6e6}, 8.0, 9.8, **told)
+    first, _ = judged(one, eight)
+    assert first.code == "link"
+    assert "of the link's 44.0 Mbit/s were sent" in first.evidence
+    assert judged(one, changed(eight, **{"path.wire_bytes_per_s": 25e6}))[0].code == "connections"
 
 
 def test_more_users_that_bring_more_connections() -> None:

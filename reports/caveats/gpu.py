@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from reports.caveat import Caveat, caveat
 from reports.format import digits, plural
-from reports.machines.gpus import GpuUse
+from reports.machines.gpus import IDLE_PCT, GpuUse
 
 HELD_SHARE = 0.1
 """Of the seconds: clocks that are held down more seldom change no mean by much."""
@@ -16,8 +16,6 @@ FULL_LINK = 0.7
 """Of what a PCIe link carries: packets' headers take a fifth, and a mean over bursts is below them."""
 EVEN = 1 / 3
 """Least utilisation beside the most: GPUs that work alike may all be the server's."""
-IDLE_PCT = 5
-"""Utilisation at which nothing tells a GPU that works from one that does not."""
 
 
 def gpu_caveats(gpus: Sequence[GpuUse]) -> Iterator[Caveat]:

@@ -20,6 +20,8 @@ BUSIEST = 1.05
 """Of its instances' time, beyond one execution that had begun before: more is not of so many instances."""
 MOST_UNCOUNTED = 0.05
 """Of the successes: with so few missing, what one server counted is what all did."""
+CLOCKS_S = 60.0
+"""By which the clocks of two hosts may differ: what started longer before a phase did not start within it."""
 Fate = Literal["one", "restarted", "several"]
 
 
@@ -30,16 +32,23 @@ class Seen(NamedTuple):
     identity: str = ""
 
 
-def fate(readings: Sequence[Seen], sent: int, unread: int = 0, went_back: bool = False) -> Fate:
+def fate(
+    readings: Sequence[Seen],
+    sent: int,
+    unread: int = 0,
+    went_back: bool = False,
+    began_s: float | None = None,
+) -> Fate:
     """What became of the server between the first reading and the last, in the order of time.
 
     `sent` requests were sent between them, `unread` readings between them failed, and `went_back` says that
-    some counter was lower at the end. Who answered is asked first: an identity that comes back is no restart.
+    some counter was lower at the end. `began_s` is when that was, in seconds since 1970.
+    Who answered is asked first: an identity that comes back is no restart, nor is one that is older.
     Where a server begins anew, its count begins near 0, and all counts together are at most what was sent.
     Counts of several servers in turn come to more, since each step from one to another counts their past.
     """
     names = [name for name, _ in groupby(one.identity for one in readings if one.identity)]
-    if len(names) > len(set(names)):
+    if len(names) > len(set(names)) or _is_older(names, began_s):
         return "several"
     pairs = list(pairwise(one for one in readings if one.requests is not None))
     anew = [later.requests or 0 for earlier, later in pairs if _is_another(earlier, later)]
@@ -56,6 +65,23 @@ def fate(readings: Sequence[Seen], sent: int, unread: int = 0, went_back: bool =
     ]
     fresh = all(count <= _most_at_once(grown, sent, len(anew)) * (1 + unread) for count in anew)
     return "restarted" if fresh and sum(grown) + sum(anew) <= MOST_COUNTED * sent + SPARE else "several"
+
+
+def _is_older(names: Sequence[str], began_s: float | None) -> bool:
+    """Whether one of them had started before the one that it follows, or before the first reading."""
+    starts = [start for name in names if (start := started_s(name)) is not None]
+    if any(later <= earlier for earlier, later in pairwise(starts)):
+        return True
+    return began_s is not None and any(start < began_s - CLOCKS_S for start in starts[1:])
+
+
+def started_s(identity: str) -> float | None:
+    """Seconds since 1970 at which a server started, by its identity, `host/seconds`; None without them."""
+    _, slash, told = identity.rpartition("/")
+    try:
+        return float(told) if slash else None
+    except ValueError:
+        return None
 
 
 def _is_another(earlier: Seen, later: Seen) -> bool:

@@ -12,7 +12,7 @@ from reports.fold.records import epoch_s
 from reports.fold.replicas import Seen
 from reports.fold.server_facts import CpuReadings
 from reports.ledger.ledger import Record
-from reports.machines.gpus import Gpus, GpuSums, GpuUse, gpus_at, mean, of_all, used
+from reports.machines.gpus import Gpus, GpuSums, GpuUse, ServersGpus, in_use, mean, of_all, together
 
 HOUR_S = 3600
 COUNTED_S = 3
@@ -25,7 +25,15 @@ class Readings:
     """Of the GPUs and the master's host in several seconds."""
 
     def __init__(self, samples: Iterable[Record] = ()) -> None:
-        self._util, self._power, self._cpu = array("d"), array("d"), array("d")
+        self._cpu = array("d")
+        self._of_server, self._mark = ServersGpus(), ""
+        self._forget_gpus()
+        for sample in samples:
+            self.add(sample)
+
+    def _forget_gpus(self) -> None:
+        """As where none was read yet: what was added up while it was not known which are the server's."""
+        self._util, self._power = array("d"), array("d")
         self._most_bytes, self._slowest_mhz = list[float](), list[float]()
         self._energy = list[tuple[int, dict[Any, float]]]()
         """The first and the last reading of all GPUs' counters of energy: the second, and joules by GPU."""
@@ -35,15 +43,16 @@ class Readings:
         self._each = defaultdict[object, GpuSums](GpuSums)
         self._came_or_went = False
         """Whether one second had readings of fewer GPUs than another that had some."""
-        for sample in samples:
-            self.add(sample)
 
     def add(self, sample: Record) -> None:
         """Takes in a second."""
-        now, host = gpus_at(sample), sample.get("host") or {}
+        gpus, host = self._of_server.of(sample), sample.get("host") or {}
+        if self._mark != self._of_server.mark:
+            self._mark = self._of_server.mark
+            self._forget_gpus()
+        now = together(gpus)
         self._util.extend(_known(now.util_pct))
         self._power.extend(_known(now.power_w))
-        gpus = used(sample)
         for gpu in gpus:
             self._each[gpu.get("id")].add(gpu)
         if of_all(gpus, "energy_j"):
@@ -62,9 +71,16 @@ class Readings:
 
     @property
     def over(self) -> Gpus:
-        """Mean utilisation and power, most memory, slowest clock."""
+        """Mean utilisation and power, most memory, slowest clock.
+
+        Utilisation is of the GPUs in use. Memory and power are of all that hold the server's process: what
+        they draw idle is drawn for it, too.
+        """
+        each, working = self.each_gpu, in_use(self.each_gpu)
+        known = [gpu.util_pct for gpu in working if gpu.util_pct is not None]
+        util_pct = mean(self._util if len(working) == len(each) else known)
         most_bytes, slowest_mhz = (next(iter(one), None) for one in (self._most_bytes, self._slowest_mhz))
-        return Gpus(mean(self._util), most_bytes, self._mean_power_w, slowest_mhz)
+        return Gpus(util_pct, most_bytes, self._mean_power_w, slowest_mhz)
 
     @property
     def _mean_power_w(self) -> float | None:

@@ -1,12 +1,13 @@
 """What the server counted between the start and the end of the measure phase, by batch size and in all."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.records import ratio
 from reports.fold.replicas import Seen, counts_a_part, fate, said_of_several, too_busy, too_few
+from reports.fold.server_facts import Serving
 from reports.fold.windows import Windows
 from reports.format import plural
 from reports.ledger.ledger import Record
@@ -177,7 +178,7 @@ class ServerSide:
         rest = (value for part, value in self.parts.items() if part not in ("queue", "compute"))
         return sum(rest, 0.0) if self.parts else None
 
-    def over(self, phase_ns: float | None, serving: "Serving | None") -> "ServerSide":
+    def over(self, phase_ns: float | None, serving: Serving | None) -> "ServerSide":
         """The same of a phase so long, of a server that was set up so."""
         told = serving or Serving()
         busy, crowded = _busy(self, phase_ns or 0.0, told.instances)
@@ -207,15 +208,17 @@ def server_side(
     status: str,
     missed: Sequence[str] = (),
     sampled: Sequence[Seen] = (),
+    began_s: float | None = None,
 ) -> ServerSide:
     """What the counters say; parts as the answers in `windows` state them, where they do.
 
     The answers' parts, which their own `Server-Timing` named, are of exactly the requests that were measured;
     of other parts it is not known what they hold. `missed` is what was said of each second between the
     readings that could not be sampled, and `sampled` is what the others tell: a server that came back may
-    have counted more by the end than it had at the beginning.
+    have counted more by the end than it had at the beginning. `began_s` is when the phase began, in seconds
+    since 1970.
     """
-    counted = counted_side(readings, status, windows, missed, sampled)
+    counted = counted_side(readings, status, windows, missed, sampled, began_s)
     if counts_a_part(counted.requests, windows):
         counted = replace(counted, several=counted.several or too_few(counted.requests, windows))
     stated = {part: windows.server_ns[part] for part in PARTS if part in windows.server_ns}
@@ -233,6 +236,7 @@ def counted_side(
     windows: Windows,
     missed: Sequence[str] = (),
     sampled: Sequence[Seen] = (),
+    began_s: float | None = None,
 ) -> ServerSide:
     """The difference of the counters read after and before the measure phase, or why there is none.
 
@@ -252,10 +256,16 @@ def counted_side(
     if away := sum(text.startswith(REFUSED) for text in missed):
         said = f"nobody listened at the server's address in {plural(away, 'second')} of the phase"
         return ServerSide(gap=caveat("server-lost", said))
-    return _of_one(edges, windows.sent, missed, sampled)
+    return _of_one(edges, windows.sent, missed, sampled, began_s)
 
 
-def _of_one(edges: Sequence[Record], sent: int, missed: Sequence[str], sampled: Sequence[Seen]) -> ServerSide:
+def _of_one(
+    edges: Sequence[Record],
+    sent: int,
+    missed: Sequence[str],
+    sampled: Sequence[Seen],
+    began_s: float | None,
+) -> ServerSide:
     """What lies between two readings, as far as they are of one server that ran on."""
     found = between(*(reading["counters"] for reading in edges))
     first, last = (
@@ -263,7 +273,7 @@ def _of_one(edges: Sequence[Record], sent: int, missed: Sequence[str], sampled: 
     )
     seen = (first, *sampled, last)
     unread_seconds = sum(text.startswith("server:") for text in missed)
-    came = fate(seen, sent, unread_seconds, went_back=found.gap is not None)
+    came = fate(seen, sent, unread_seconds, found.gap is not None, began_s)
     if came == "one":
         return found
     if came == "restarted":
@@ -340,31 +350,3 @@ def _means(delta: Mapping[str, int]) -> ServerSide:
         executing_ns=delta.get("compute_ns") if alone else None,
         executions=delta.get("executions"),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Serving:
-    """Instances, largest batch, whether requests are batched, how long they wait for it; None if untold.
-
-    `steps` has the instances of each model of an ensemble.
-    """
-
-    instances: int | None = None
-    max_batch: int | None = None
-    batching: bool | None = None
-    batching_delay_ns: int | None = None
-    steps: Mapping[str, int | None] | None = None
-
-
-def serving_of(records: Sequence[Record]) -> Serving | None:
-    """What the last `serving` record of a run told; None where there is none or it could not be told."""
-    if not records or "error" in records[-1]:
-        return None
-    told = records[-1]
-    return Serving(**{name: told.get(name) for name in Serving.__dataclass_fields__})
-
-
-def serving_gap(records: Sequence[Record]) -> Iterator[Caveat]:
-    """The caveat of a server that was asked for its set-up and did not tell."""
-    if records and "error" in records[-1]:
-        yield caveat("probe-gap", f"how the server is set up is not known: {records[-1]['error']}")

@@ -1,15 +1,44 @@
-"""What is known of the server behind a run: its memory, its processors, its operators, Triton's own trace."""
+"""What is known of a run's server: its set-up, memory, processors and operators, and Triton's own trace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reports.caveat import Caveat, caveat
 from reports.fold.health import SECOND_NS, stealable_ns
 from reports.histogram.buckets import percentiles_ns
 from reports.ledger.ledger import Record
 
 CPU = "CPUExecutionProvider"
 PARTS = ("receive", "queue", "input", "compute", "output", "send", "server", "outside")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """Instances, largest batch, whether requests are batched, how long they wait for it; None if untold.
+
+    `steps` has the instances of each model of an ensemble.
+    """
+
+    instances: int | None = None
+    max_batch: int | None = None
+    batching: bool | None = None
+    batching_delay_ns: int | None = None
+    steps: Mapping[str, int | None] | None = None
+
+
+def serving_of(records: Sequence[Record]) -> Serving | None:
+    """What the last `serving` record of a run told; None where there is none or it could not be told."""
+    if not records or "error" in records[-1]:
+        return None
+    told = records[-1]
+    return Serving(**{name: told.get(name) for name in Serving.__dataclass_fields__})
+
+
+def serving_gap(records: Sequence[Record]) -> Iterator[Caveat]:
+    """The caveat of a server that was asked for its set-up and did not tell."""
+    if records and "error" in records[-1]:
+        yield caveat("probe-gap", f"how the server is set up is not known: {records[-1]['error']}")
 
 
 @dataclass(frozen=True, kw_only=True)

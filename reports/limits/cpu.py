@@ -20,7 +20,7 @@ from reports.limits.client import (
     used_up,
 )
 from reports.limits.gpu import full_gpu
-from reports.limits.server import exhausted
+from reports.limits.server import exhausted, server_queue
 from reports.limits.shares import MOST, at_least, service_ns, total, upstream_share
 from reports.summary.summary import Summary
 
@@ -87,7 +87,11 @@ def server_throttled(run: Summary) -> Limit | None:
     if cpu.shared:
         said.append("the master is in the same cgroup")
     said += _server_said(run)
-    return Limit("throttled", "; ".join(said), SHARED_ADVICE if cpu.shared else QUOTA_ADVICE)
+    advice = SHARED_ADVICE if cpu.shared else QUOTA_ADVICE
+    if queue := server_queue(run):  # stops lengthen executions, so that instances may be full for them alone
+        said.append(queue.evidence)
+        advice = f"{advice} Where requests wait as long then: {queue.advice}"
+    return Limit("throttled", "; ".join(said), advice)
 
 
 def server_stolen(run: Summary) -> Limit | None:

@@ -3,7 +3,7 @@
 from reports.caveats.gpu import name_of
 from reports.format import digits
 from reports.limits.shares import at_least
-from reports.machines.gpus import GpuUse
+from reports.machines.gpus import GpuUse, in_use
 from reports.summary.summary import Summary
 
 BUSY_PCT = 90
@@ -18,15 +18,17 @@ LITTLE_POWER = 0.5
 """Of the power limit: a GPU that draws less has units that idle, however full its batches are."""
 FULL_BATCH = 0.9
 """Of the largest batch that the server makes: more requests would not fill executions any more."""
+LARGE_BATCH = 8
+"""Images: smaller batches fill no GPU by themselves, so its power has to show it."""
 
 
 def full_gpu(run: Summary) -> str:
     """How the server's GPUs have no room, in words; empty where that is not shown.
 
-    Of several that it is known to use the least busy one counts, since requests can go there; where it is not
-    known which it uses, the busiest one.
+    Of several that it is known to use the least busy one counts, since requests can go there, and of all that
+    hold its process those that work; where it is not known which it uses, the busiest one.
     """
-    known = [(gpu.util_pct, gpu) for gpu in run.each_gpu if gpu.util_pct is not None]
+    known = [(gpu.util_pct, gpu) for gpu in in_use(run.each_gpu) if gpu.util_pct is not None]
     if not known:
         return ""
     choose = min if all(gpu.serves for _, gpu in known) else max
@@ -48,6 +50,8 @@ def _sign(run: Summary, gpu: GpuUse) -> str:
     if gpu.power_share is not None and gpu.power_share < LITTLE_POWER:
         return ""
     most, executed = run.serving.max_batch if run.serving else None, run.server.executed_batch
+    if gpu.power_share is None and (most or 0) < LARGE_BATCH:
+        return ""
     if most is None or most < 2 or executed is None or executed < FULL_BATCH * most:
         return ""
     return f"with {digits(executed)} of at most {most:,} images in an execution"

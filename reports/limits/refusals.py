@@ -95,7 +95,8 @@ def _rate(run: Summary, refused: int) -> str:
     """How a bounded rate shows, in words; empty where it does not.
 
     503 means both, and with Retry-After too: then the server must be seen to have room. Without it, requests
-    must have been refused before they reached the server.
+    must have been refused before they reached the server. What its parts do not explain, such as a front end
+    that is full, has no room that could be seen.
     """
     counts = run.counts
     if counts.refused_for.get("rate", 0) >= MOST_OF * refused:
@@ -106,7 +107,9 @@ def _rate(run: Summary, refused: int) -> str:
     if run.succeeded <= 0 or not (before or (counts.retry_after or 0) >= MOST_OF * refused):
         return ""
     waited, whole = run.server.queue_ns, service_ns(run)
-    if run.server.busy is None or saturated(run) or waited is None or not whole or waited >= MOST * whole:
+    if run.server.busy is None or saturated(run) or waited is None or not whole:
+        return ""
+    if max(waited, run.unexplained_ns or 0.0) >= MOST * whole:
         return ""
     busy = f"the server's instances were executing {digits(100 * run.server.busy)} % of the time"
     room = f"{busy} and requests waited {ms(waited)} of {ms(whole)} ms for them"

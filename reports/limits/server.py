@@ -1,5 +1,7 @@
 """The server as the limit: requests wait for an instance or a batch, or the work itself takes the time."""
 
+from math import inf
+
 from reports.caveats.attribution import COLD_SHARE
 from reports.fold.server import EnsembleStep
 from reports.format import digits, ms
@@ -36,8 +38,13 @@ ALIKE_BUSY = 0.05
 """Of the time: of two steps that are full, the one that more wait for is the narrower one."""
 DELAY_TIMES = 1.5
 """Of the batching delay: a longer wait is one for an instance."""
+CHANCE_TIMES = 2.0
+"""Of the mean wait that chance makes: in a short run, or with very uneven executions, it is up to so long."""
 HOST_BUSY_PCT = 90
 BEFORE_THE_MODEL = ("decode", "preprocess")
+SERIAL_ADVICE = (
+    "One user sends one request at a time, so nothing else makes it faster; more users keep the server busy."
+)
 
 
 def server_cold(run: Summary) -> Limit | None:
@@ -70,9 +77,10 @@ def server_preprocess(run: Summary) -> Limit | None:
     if not decodes(run) or (not saturated(run) and held_back(run)):
         return None
     part, took_ns = _largest_work(run)
-    advice = (
-        f"Make {part} cheaper (smaller pictures, a faster library), or do it on more cores or the client."
-    )
+    cheaper = f"Make {part} cheaper (smaller pictures, a faster library)"
+    advice = f"{cheaper}, or do it on the client. {SERIAL_ADVICE}"
+    if not run.serial:
+        advice = f"{cheaper}, or do it on more cores or the client."
     return Limit("server-preprocess", "; ".join(_work_said(run, part, took_ns)), advice)
 
 
@@ -84,6 +92,9 @@ def _full_step(run: Summary, name: str, step: EnsembleStep) -> Limit:
     if model.busy is not None:
         said.append(f"the model's instances were executing {digits(100 * model.busy)} % of the time")
     do_less = "make it cheaper (smaller pictures, a faster library), or do its work on the client"
+    if run.serial:
+        advice = f"For the step {name}: {do_less}. {SERIAL_ADVICE}"
+        return Limit("server-preprocess", "; ".join(said), advice)
     if device := exhausted(run):
         advice = f"More instances would not help, since {device}: {do_less}, or use more cores."
         return Limit("server-preprocess", "; ".join([*said, device]), advice)
@@ -98,18 +109,39 @@ def _step_said(name: str, step: EnsembleStep) -> str:
 
 
 def queue_untold(run: Summary) -> Limit | None:
-    """Requests of closed-loop load wait in the queue of a server that is known to have room.
+    """Requests wait in the queue of a server that is known to have room.
 
-    Arrivals of an open-loop load that come close together wait for each other on any server.
+    Arrivals of an open-loop load that come close together wait for each other on any server, for as long as
+    chance explains.
     """
     waited, whole, busy = run.server.queue_ns, service_ns(run), run.server.busy
-    if run.load != "closed" or waited is None or not whole or busy is None or waited < QUEUE_SHARE * whole:
+    if waited is None or not whole or busy is None or waited < QUEUE_SHARE * whole:
+        return None
+    chance_ns = 0.0 if run.load == "closed" else _wait_by_chance_ns(run)
+    if waited <= CHANCE_TIMES * chance_ns:
         return None
     said = [f"{_said_of_queue(waited, whole)}, and why is not known", *_busy_said(run)]
     others = {name: step for name, step in run.server.steps.items() if name != model_step(run)}
     said += [_step_said(name, step) for name, step in others.items() if step.busy is not None]
+    said += [f"arrivals by chance explain {ms(chance_ns)} ms of it"] if chance_ns else []
     advice = "Look for what else holds requests back: preferred batch sizes, priorities, a rate limiter."
     return Limit("inconclusive", "; ".join(said), advice)
+
+
+def _wait_by_chance_ns(run: Summary) -> float:
+    """The mean wait that Poisson arrivals make, as a bound; infinite where a step's busy time is unknown.
+
+    work x busy / (1 - busy), as of one instance with exponential times (M/M/1; Kleinrock, Queueing Systems I,
+    3.2). With more instances, even executions or even arrivals, requests wait less. Where batches are
+    collected, they wait for the delay too.
+    """
+    delay_ns = (run.serving.batching_delay_ns if run.serving else None) or 0
+    steps = run.server.steps.values()
+    pairs = [(step.work_ns, step.busy) for step in steps] or [(work_ns(run), run.server.busy)]
+    known = [(work, busy) for work, busy in pairs if work is not None and busy is not None and busy < 1]
+    if len(known) < len(pairs):
+        return inf
+    return delay_ns + sum(work * busy / (1 - busy) for work, busy in known)
 
 
 def several_untold(run: Summary) -> Limit | None:
@@ -132,6 +164,8 @@ def server_compute(run: Summary) -> Limit | None:
         return None
     part, took_ns = _largest_work(run)
     advice = "Use a faster device, a smaller or compiled model, or spread requests over more servers."
+    if run.serial:
+        advice = f"Use a faster device, or a smaller or compiled model. {SERIAL_ADVICE}"
     return Limit("server-compute", "; ".join(_work_said(run, part, took_ns)), advice)
 
 
@@ -207,14 +241,15 @@ def _model_work_ns(run: Summary) -> float:
 def fullest_step(run: Summary) -> str:
     """The step of an ensemble that has no room and holds up most; empty where none is known to be full.
 
-    Where it is not known how busy a step was, most of the time in its queue shows that it is full.
+    Where it is not known how busy a step was, most of the time in its queue shows that it is full: then that
+    of another one, which is known, holds up less.
     """
     steps, whole = run.server.steps, service_ns(run) or 0.0
     most = max((step.busy for step in steps.values() if step.busy is not None), default=0.0)
     full = [name for name, step in steps.items() if at_least(step.busy, max(SATURATED, most - ALIKE_BUSY))]
-    if not full and whole > 0:
+    if whole > 0:
         queued = {name: step.queue_ns or 0.0 for name, step in steps.items() if step.busy is None}
-        full = [name for name, waited in queued.items() if waited >= QUEUE_SHARE * whole]
+        full += [name for name, waited in queued.items() if waited >= QUEUE_SHARE * whole]
     return max(full, key=lambda name: steps[name].queue_ns or 0.0, default="")
 
 

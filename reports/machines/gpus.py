@@ -7,6 +7,10 @@ from statistics import fmean
 
 from reports.ledger.ledger import Record
 
+IDLE_PCT = 5
+"""Utilisation at which nothing tells a GPU that works from one that does not."""
+MARKS = ("serves", "visible")
+"""What tells that a GPU is the server's, the surer one first."""
 WORKING_PCT = 50
 """Of a second with some kernel running: an idle GPU lowers its clocks and its link to save power."""
 HELD_BY = {
@@ -33,7 +37,11 @@ class Gpus:
 
 def gpus_at(sample: Record) -> Gpus:
     """One second's reading, of those that the server uses."""
-    gpus = used(sample)
+    return together(used(sample))
+
+
+def together(gpus: Sequence[Record]) -> Gpus:
+    """One second's reading of these GPUs."""
     util, memory, power, clock = (of_all(gpus, name) for name in Gpus.__dataclass_fields__)
     return Gpus(
         util_pct=mean(util),
@@ -46,10 +54,32 @@ def gpus_at(sample: Record) -> Gpus:
 def used(sample: Record) -> Sequence[Record]:
     """The GPUs that hold the server's process; where that is untold, those it sees; or else all."""
     gpus: Sequence[Record] = sample.get("gpus") or ()
-    for mark in ("serves", "visible"):
+    for mark in MARKS:
         if marked := [gpu for gpu in gpus if gpu.get(mark)]:
             return marked
     return gpus
+
+
+class ServersGpus:
+    """Which GPUs are the server's, as the samples of a run tell one after the other.
+
+    One that was marked once is the server's in seconds without marks, too, and others are not.
+    """
+
+    def __init__(self) -> None:
+        self._marked: dict[str, set[object]] = {mark: set() for mark in MARKS}
+
+    @property
+    def mark(self) -> str:
+        """The surest mark that was seen so far; empty where none was."""
+        return next((mark for mark in MARKS if self._marked[mark]), "")
+
+    def of(self, sample: Record) -> Sequence[Record]:
+        """Those of a second: all of its GPUs as long as none was marked."""
+        gpus: Sequence[Record] = sample.get("gpus") or ()
+        for mark, ids in self._marked.items():
+            ids.update(gpu.get("id") for gpu in gpus if gpu.get(mark))
+        return [gpu for gpu in gpus if gpu.get("id") in self._marked[self.mark]] if self.mark else gpus
 
 
 def of_all(gpus: Sequence[Record], name: str) -> list[float]:
@@ -79,6 +109,16 @@ class GpuUse:
     link: str = ""
     other_processes: int | None = None
     mig: bool = False
+
+
+def in_use(gpus: Sequence[GpuUse]) -> Sequence[GpuUse]:
+    """Without those that hold the server's process and idle, where others that hold it work.
+
+    A server may keep a context on each GPU and compute on one.
+    """
+    works = [gpu for gpu in gpus if gpu.util_pct is None or gpu.util_pct >= IDLE_PCT]
+    known = all(gpu.serves for gpu in gpus) and any(gpu.util_pct is not None for gpu in works)
+    return works if known else gpus
 
 
 class GpuSums:

@@ -12,10 +12,11 @@ from reports.caveats.client import client_caveats
 from reports.caveats.gpu import gpu_caveats
 from reports.caveats.run import random_input, run_caveats, varying_load
 from reports.fold.path import standing_alone
+from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
 from reports.fold.samples import costs
-from reports.fold.server import server_side, serving_gap, serving_of
-from reports.fold.server_facts import memory_of, shed_of, trace_of
+from reports.fold.server import server_side
+from reports.fold.server_facts import memory_of, serving_gap, serving_of, shed_of, trace_of
 from reports.fold.windows import (
     Distribution,
     abandoned,
@@ -81,8 +82,9 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
     sent, fit = arrivals(load, counted, drained), run.health.found(run.in_flight.mean)
     readings, serving = run.samples.measured, serving_of(run.of_kind("serving"))
     phase_ns = measure_ns(load, run.workers.values(), drained) if counted.finished else None
+    began_s = {line["phase"]: epoch_s(line["utc"]) for line in run.of_kind("phase")}.get("measure")
     server = server_side(
-        run.of_kind("server"), counted, status, run.samples.missed("measure"), run.samples.seen
+        run.of_kind("server"), counted, status, run.samples.missed("measure"), run.samples.seen, began_s
     ).over(phase_ns, serving)
     doubted = (
         *(caveat(record["code"], record["text"]) for record in run.of_kind("caveat")),

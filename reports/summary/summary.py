@@ -9,8 +9,8 @@ from reports.caveat import Caveat
 from reports.fold.health import ClientCpu, ClientHealth
 from reports.fold.path import Path
 from reports.fold.samples import Cost
-from reports.fold.server import ServerSide, Serving
-from reports.fold.server_facts import Memory, ServerCpu, Trace
+from reports.fold.server import ServerSide
+from reports.fold.server_facts import Memory, ServerCpu, Serving, Trace
 from reports.fold.windows import Arrivals, ClientPhases, Distribution, RequestCounts
 from reports.fold.workers import WorkerShare
 from reports.ledger.axes import Axes

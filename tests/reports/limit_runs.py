@@ -7,7 +7,7 @@ from typing import Any
 
 import reports.limits
 from reports.fold.path import Path
-from reports.fold.server import Serving
+from reports.fold.server_facts import Serving
 from reports.summary.summary import Summary
 from tests.reports.parts import changed
 

@@ -30,6 +30,7 @@ from reports.topics.contention.experiments import (
     losses,
     lossy,
 )
+from reports.topics.contention.shared_server import explains_nothing
 
 NONE, INCONCLUSIVE = "none", UNKNOWN
 UNSURE = 0.67
@@ -129,11 +130,12 @@ def _explained(verdict: Conclusion) -> Conclusion:
         limit for code in ("R4", "R2") if (limit := arms[code].limit) not in (CONNECTIONS, *UNTELLING)
     ]
     by_test = [CPU for line in verdict.evidence if line.decides and line.says.get(CPU) == FOR]
+    unlike = [why for limit in by_limits if (why := explains_nothing(arms, limit))]
     for cause in (*by_limits, *by_test):
-        return _concluded(verdict, cause, _limits_advice(arms, cause) or ADVICE.get(cause, ""))
-    return replace(
-        verdict, why="a connection for each user changes nothing, and no limit of gRPC's was found"
-    )
+        if not explains_nothing(arms, cause):
+            return _concluded(verdict, cause, _limits_advice(arms, cause) or ADVICE.get(cause, ""))
+    changes_nothing = "a connection for each user changes nothing, and no limit of gRPC's was found"
+    return replace(verdict, why=next(iter(unlike), changes_nothing))
 
 
 def beside_connections(arms: Arms) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from reports.caveats.attribution import attribution_caveats, path_gap
 from reports.fold.path import Path
-from reports.fold.server import Serving
+from reports.fold.server_facts import Serving
 from reports.study.study import load_study
 from reports.study.summarise import given
 from reports.summary.summary import Summary

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import pytest
 
-from reports.fold.replicas import Seen, counts_a_part, fate, said_of_several, too_busy, too_few
+from reports.fold.replicas import Seen, counts_a_part, fate, said_of_several, started_s, too_busy, too_few
 from reports.fold.windows import Windows
 
 RATE = 250
@@ -97,6 +97,41 @@ def test_an_identity_that_comes_back_is_no_restart() -> None:
 def test_an_identity_that_changes_once_and_counts_from_0_is_a_restart() -> None:
     assert fate(named((1_000, 1_250, 1_500, 80, 330, 580), "aaabbb"), 6 * RATE) == "restarted"
     assert fate(named((1_000, 1_250, 1_500, 1_750, 2_000, 4_580), "aaaaab"), 6 * RATE) == "several"
+
+
+NINE = 1_795_251_600
+"""A phase begins an hour later."""
+
+
+def started(*counted: tuple[str, int, int]) -> list[Seen]:
+    """Readings of a host that started so many seconds after nine."""
+    return [Seen(count, f"{host}/{NINE + after_s}.250") for host, after_s, count in counted]
+
+
+@pytest.mark.parametrize(
+    ("second", "after_s", "found"),
+    [
+        ("b", 0, "several"),  # as old as the first one
+        ("b", -60, "several"),
+        ("b", 300, "several"),  # younger, and older than the phase
+        ("b", 3_610, "restarted"),  # a new pod
+        ("a", 3_610, "restarted"),
+        ("a", 3_541, "restarted"),  # by clocks that are a minute apart
+    ],
+)
+def test_a_server_that_started_before_the_phase_did_not_restart_in_it(
+    second: str, after_s: int, found: str
+) -> None:
+    """1,800 were sent; each of the two counted 400 between its readings."""
+    readings = started(("a", 0, 1_000), ("a", 0, 1_400), (second, after_s, 500), (second, after_s, 900))
+    assert fate(readings, 1_800, began_s=NINE + 3_600.0) == found
+
+
+def test_when_a_server_started_is_told_by_its_identity_alone() -> None:
+    assert started_s("host-a/1795251600.250") == NINE + 0.25
+    assert [started_s(name) for name in ("", "a", "1795251600", "a/pod-7")] == [None] * 4
+    unknown = started(("a", 0, 1_000), ("a", 0, 1_400), ("b", 300, 500), ("b", 300, 900))
+    assert fate(unknown, 1_800) == "restarted"  # when the phase began is not known
 
 
 def test_how_it_is_said() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from reports.fold.records import epoch_s, every_second, iso
-from reports.fold.samples import Gpus, Readings, gpus_at
+from reports.fold.samples import Readings
+from reports.machines.gpus import Gpus, gpus_at
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book

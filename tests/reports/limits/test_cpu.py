@@ -155,6 +155,25 @@ def test_a_stopped_server_of_many_users_is_no_queue() -> None:
     assert "allows 1 core" in limit(run, "throttled").evidence
 
 
+def test_a_server_that_is_stopped_and_has_a_queue_is_told_of_both() -> None:
+    """16 % of the time it is stopped, and one instance is busy 98 % of it: 90 of 100 ms are waiting."""
+    run = at_server(
+        90, 9, 100, server_busy=0.98, serving={"instances": 1}, level=11, in_flight=11.0,
+        server_cpu_throttled_pct=16.0, server_cpu_quota=2.0,
+    )  # fmt: skip
+    found = limit(run, "throttled")
+    assert "stopped it 16.0 % of the time" in found.evidence
+    assert "requests waited 90.0 of 100 ms in the server's queue" in found.evidence
+    assert "the model's one instance was executing 98.0 % of the time" in found.evidence
+    assert found.advice.startswith("Raise the quota of its cgroup")
+    assert "Where requests wait as long then: Give the model more instances" in found.advice
+    alone = at_server(
+        0.1, 95, 100, server_busy=0.98, serving={"instances": 1}, level=1, in_flight=1.0,
+        server_cpu_throttled_pct=16.0, server_cpu_quota=2.0,
+    )  # fmt: skip
+    assert "instances" not in limit(alone, "throttled").advice
+
+
 def test_a_silent_server_that_is_stopped() -> None:
     silent: dict[str, Any] = {
         "server_parts": {},

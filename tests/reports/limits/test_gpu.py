@@ -103,10 +103,41 @@ def test_one_full_gpu_of_eight_is_full_where_the_server_may_be_on_it() -> None:
 
 def test_of_the_gpus_that_serve_the_least_busy_one_has_room() -> None:
     full = replace(BUSY, power_share=0.97)
-    assert full_gpu(queueing(full, IDLE)) == ""
+    assert full_gpu(queueing(full, replace(IDLE, util_pct=5.0))) == ""
     assert full_gpu(queueing(full, replace(full, id="GPU-8674351b", util_pct=93.0))) == (
         "GPU 8674351b was 93.0 % busy, at 97.0 % of its power limit"
     )
+
+
+def test_gpus_on_which_the_server_only_keeps_a_context_have_no_room_of_its() -> None:
+    """It is on all eight, and computes on the first: the others are at 0 to 4 %."""
+    full = replace(BUSY, util_pct=99.0, sm_active_pct=95.0)
+    others = [replace(BUSY, id=f"GPU-{at:08d}-1", util_pct=4.0 * (at > 4)) for at in range(7)]
+    code, evidence, advice = verdict(queueing(full, *others))
+    assert code == "server-compute"
+    assert "GPU 71ce41fd was 99.0 % busy, with its SMs active 95.0 % of the time" in evidence
+    assert advice.startswith(FASTER_DEVICE)
+    assert full_gpu(queueing(*others)) == ""
+
+
+@pytest.mark.parametrize(
+    ("most", "power", "code"),
+    [
+        (2, None, "server-queue"),
+        (2, 0.4, "server-queue"),
+        (2, 0.6, "server-compute"),
+        (7, None, "server-queue"),
+        (8, None, "server-compute"),
+    ],
+)
+def test_a_full_batch_of_a_tiny_maximum_is_no_full_gpu(most: int, power: float | None, code: str) -> None:
+    """One instance that is 98 % busy, and requests that wait for 60 of 85 ms."""
+    run = at_server(
+        60, 23, 85, serving={"instances": 1, "max_batch": most}, server_busy=0.98, level=8, in_flight=8.0,
+        executed_batch=0.975 * most, each_gpu=(replace(BUSY, util_pct=96.0, power_share=power),), local=False,
+    )  # fmt: skip
+    found, _, advice = verdict(run)
+    assert (found, advice.startswith(MORE_INSTANCES)) == (code, code == "server-queue")
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,31 @@ def test_503_alone_does_not_tell_a_rate_from_a_full_queue(changes: dict[str, Any
     assert limit.evidence.endswith("by a bound on the rate or a full queue is not known")
 
 
+@pytest.mark.parametrize(
+    ("code", "unexplained", "named_"),
+    [
+        ("503", 185, "inconclusive"),
+        ("UNAVAILABLE", 100, "inconclusive"),
+        ("503", 99, "rate-limited"),
+        ("429", 185, "rate-limited"),  # a rate by the code itself
+    ],
+)
+def test_room_behind_a_front_end_that_is_full(code: str, unexplained: float, named_: str) -> None:
+    """500 of 1,500 are refused by something that keeps the others for most of 200 ms."""
+    run = at_server(
+        1, 8, 200, unexplained_ns=unexplained * MS, network_ns=1 * MS, server_busy=0.3, requests=1_500,
+        failures=500, failure_codes={code: 500}, failure_kinds={"server-error": 500}, retry_after=500,
+        retry_after_s=500, failed_p50_ns=1 * MS,
+    )  # fmt: skip
+    limit = named(run, named_)
+    assert limit.evidence.startswith(f"500 of 1,500 requests were refused ({code} with Retry-After")
+    if named_ == "inconclusive":
+        assert limit.evidence.endswith("by a bound on the rate or a full queue is not known")
+        assert limit.advice.startswith("Look at the log of the server and of proxies before it")
+    else:
+        assert "raise its limit, or offer less" in limit.advice
+
+
 @pytest.mark.parametrize("code", ["503", "UNAVAILABLE", "429", "RESOURCE_EXHAUSTED"])
 def test_answers_that_name_a_full_queue(code: str) -> None:
     """Triton's `max_queue_size` over both protocols; Text Embeddings Inference says it by 429."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.fold.path import Path
-from reports.fold.server import Serving
+from reports.fold.server_facts import Serving
 from reports.fold.windows import Offered
 from reports.limit import Limit
 from reports.limits.rules import limit_of

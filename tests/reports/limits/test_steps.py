@@ -131,15 +131,84 @@ def test_three_steps() -> None:
 def test_waits_though_instances_are_idle_are_no_lack_of_instances(load: str) -> None:
     changes: dict[str, Any] = {"load": load, "level": 8.0}
     run = at_server(60, 8, 80, serving={"instances": 4, "batching_delay_ns": 0}, server_busy=0.4, **changes)
-    if load == "open":
-        named(run, "offered-load")
-        return
     limit = named(run, "inconclusive")
     assert limit.evidence == (
         "requests waited 60.0 of 80.0 ms in the server's queue, and why is not known; "
         "the model's 4 instances were executing 40.0 % of the time"
-    )
+    ) + ("; arrivals by chance explain 5.3 ms of it" if load == "open" else "")
     assert "preferred batch sizes" in limit.advice
+
+
+def arriving(queue: float, work: float, busy: float, **changes: Any) -> Summary:
+    """40 requests a second that come by chance."""
+    told: dict[str, Any] = {"load": "open", "arrivals": "poisson", "level": 40.0, "server_busy": busy}
+    return at_server(queue, work, queue + work + 2, **told | {"serving": ONE} | changes)
+
+
+@pytest.mark.parametrize("busy", [0.6, 0.65, 0.7, 0.75, 0.79])
+def test_a_queue_of_poisson_arrivals_is_chance(busy: float) -> None:
+    """M/M/1 of 20 ms: the mean wait is 20 x busy / (1 - busy)."""
+    named(arriving(20 * busy / (1 - busy), 20, busy), "offered-load")
+    named(arriving(1.9 * 20 * busy / (1 - busy), 20, busy), "offered-load")
+
+
+def test_a_queue_that_chance_cannot_make() -> None:
+    """Four instances that are 30 % busy: of 12.9 ms by M/M/1, requests wait for 900."""
+    four = {"instances": 4, "batching_delay_ns": 0}
+    limit = named(at_server(900, 30, 1_000, serving=four, server_busy=0.3, load="open", level=40.0),
+                  "inconclusive")  # fmt: skip
+    assert limit.evidence == (
+        "requests waited 900 of 1,000 ms in the server's queue, and why is not known; the model's 4 "
+        "instances were executing 30.0 % of the time; arrivals by chance explain 12.9 ms of it"
+    )
+    assert limit.advice.startswith("Look for what else holds requests back: preferred batch sizes")
+    held = {"instances": 4, "batching_delay_ns": 40 * MS}
+    named(arriving(90, 30, 0.3, serving=held), "offered-load")
+    named(arriving(2.1 * 20 * 0.65 / 0.35, 20, 0.65), "inconclusive")
+
+
+def test_one_user_gains_nothing_from_more_instances_of_a_step() -> None:
+    run = tandem(1, decode_jpeg=20.0, clip=1.2)
+    assert run.server.steps["decode_jpeg"].busy == pytest.approx(0.9, abs=0.01)
+    limit = named(run, "server-preprocess")
+    assert limit.advice == (
+        "For the step decode_jpeg: make it cheaper (smaller pictures, a faster library), or do its work on "
+        "the client. One user sends one request at a time, so nothing else makes it faster; more users keep "
+        "the server busy."
+    )
+    assert "more instances (count" in named(tandem(8, decode_jpeg=20.0, clip=1.2), "server-preprocess").advice
+
+
+def test_one_user_gains_nothing_from_more_servers() -> None:
+    run = at_server(0.1, 40, 42, serving=ONE, server_busy=0.95, level=1, in_flight=1.0)
+    limit = named(run, "server-compute")
+    assert limit.advice.startswith("Use a faster device, or a smaller or compiled model. One user sends one")
+    two = at_server(0.1, 40, 42, serving=ONE, server_busy=0.95, level=2, in_flight=2.0)
+    assert "more servers" in named(two, "server-compute").advice
+
+
+@pytest.mark.parametrize(("users", "help_"), [(1, "or do it on the client. One user"), (4, "on more cores")])
+def test_what_helps_one_user_whose_pictures_are_long_decoded(users: int, help_: str) -> None:
+    parts = {"decode": 30 * MS, "queue": 0.1 * MS, "compute": 12 * MS}
+    run = at_server(0.1, 12, 45, server_parts=parts, server_busy=0.2, level=users, in_flight=float(users))
+    limit = named(run, "server-preprocess")
+    assert limit.evidence.startswith("decode took 30.0 of 45.0 ms a request")
+    assert limit.advice.startswith("Make decode cheaper (smaller pictures, a faster library)")
+    assert help_ in limit.advice
+
+
+@pytest.mark.parametrize(("waited", "code"), [(200, "server-preprocess"), (140, "server-compute")])
+def test_a_step_of_unknown_busy_time_beside_a_full_model(waited: float, code: str) -> None:
+    """Requests wait for 200 of 250 ms for a step that the server counts no executions of."""
+    run = at_server(waited, 12, 250, serving=ONE, server_busy=0.82, level=16, in_flight=16.0)
+    steps = {
+        "decode_jpeg": EnsembleStep(queue_ns=waited * MS, work_ns=20 * MS),
+        "clip": EnsembleStep(queue_ns=1 * MS, work_ns=12 * MS, instances=1, busy=0.82),
+    }
+    limit = named(replace(run, server=replace(run.server, steps=steps)), code)
+    if code == "server-preprocess":
+        assert limit.evidence.startswith("requests waited 200 ms for the step decode_jpeg and took 20.0 ms")
+        assert limit.advice.startswith("Give the step decode_jpeg more instances")
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,33 @@ def test_the_gpu_that_holds_the_server_counts_alone() -> None:
     assert [(one.id, one.serves, one.util_pct) for one in readings.each_gpu] == [("3", True, 100.0)]
 
 
+def test_a_gpu_that_was_marked_once_is_the_servers_in_all_seconds() -> None:
+    """A stranger's GPU is 99 % busy; in the third of ten seconds the driver names no process."""
+
+    def second(at: int, marked: bool) -> Record:
+        mark = {"serves": True} if marked else {}
+        ours, theirs = gpu("ours", util_pct=40.0, power_w=200.0, **mark), gpu("theirs", util_pct=99.0)
+        return {"second": at, "gpus": [theirs, ours]}
+
+    for unmarked in (2, 0):
+        readings = Readings(second(at, at != unmarked) for at in range(10))
+        assert [(one.id, one.serves) for one in readings.each_gpu] == [("ours", True)]
+        assert readings.over == Gpus(util_pct=40.0, power_w=200.0)
+        assert readings.gpus == 1
+
+
+def test_a_server_with_a_context_on_each_gpu_that_computes_on_one() -> None:
+    """Utilisation is of the one in use; all eight are held for the server, so that what they draw is its."""
+    seconds = [eight(at, 3) for at in range(5)]
+    for sample in seconds:
+        for one_ in sample["gpus"]:
+            one_["serves"] = True
+    readings = Readings(seconds)
+    assert readings.over == Gpus(util_pct=100.0, power_w=7 * IDLE_W + FULL_W)
+    idle = Readings([{"second": 1, "gpus": [gpu(at, serves=True) for at in range(2)]}])
+    assert idle.over.util_pct == 0.0
+
+
 def test_where_nobody_tells_which_all_count() -> None:
     unknown = Readings([eight(second, 3) for second in range(5)])
     assert unknown.over == Gpus(util_pct=12.5, power_w=7 * IDLE_W + FULL_W)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from reports.caveat import Trait
 from reports.caveats.client import BUSY_PCT, lags
 from reports.fold.records import ratio
 from reports.format import digits, ms
@@ -30,6 +31,29 @@ LOCK_WAIT_NS = 2_000_000
 LOCKED_PCT, OTHERS_PCT, ONE_CORE_PCT = 85, 25, 110
 """Of a core: threads under one lock use nearly all of one and no more, much of it beside the loop; the last
 has room for errors of the kernel's ticks."""
+PORTS_CODE = "EADDRNOTAVAIL"
+PORTS_SHARE = 0.01
+"""Of the requests: once no port is left, connections fail at the rate at which they are made."""
+PORTS_ADVICE = (
+    "Keep connections (--channels per-user, keep-alive on the server), widen net.ipv4.ip_local_port_range, or"
+    " add hosts: a closed connection holds its port for a minute."
+)
+
+
+def client_ports(run: Summary) -> Limit | None:
+    """This machine has no local port left for a new connection.
+
+    Where no request succeeded, the address itself may be one that is not available here.
+    """
+    failed, finished = run.counts.failure_codes.get(PORTS_CODE, 0), run.counts.requests or 0
+    if run.status != "done" or any(caveat.has(Trait.SPLITS) for caveat in run.caveats):
+        return None
+    if not failed or failed < PORTS_SHARE * finished or run.succeeded <= 0:
+        return None
+    said = [f"{failed:,} of {finished:,} requests found no free local port ({PORTS_CODE})"]
+    if (each := run.counts.connects_per_request) is not None:
+        said.append(f"{digits(each)} connections were made for each of the others")
+    return Limit("client-ports", "; ".join(said), PORTS_ADVICE)
 
 
 def client_cpu(run: Summary) -> Limit | None:

@@ -15,7 +15,8 @@ from reports.limit import UNKNOWN, Limit
 from reports.limits.batching import FILL, WORTH, of_batches, pooled, server_of
 from reports.limits.cpu import client_stolen, client_throttled
 from reports.limits.path import FULL_SHARE
-from reports.limits.rules import LEAST_SUCCESSES, nothing_measured, room_unseen
+from reports.limits.room import room_unseen
+from reports.limits.rules import LEAST_SUCCESSES, nothing_measured
 from reports.limits.server import exhausted, held_back
 from reports.summary.link import carried_per_s, exceeds, link_rate
 from reports.summary.summary import Summary, tainting

@@ -14,6 +14,12 @@ MOST = 0.5
 DELAYED_ACK_NS = 40_000_000
 """So long may a receiver hold an acknowledgement back; until it comes, the connection counts as busy."""
 
+HOST_ADVICE = "Run client and server on hosts of their own, with nothing else on them."
+UNEXPLAINED_ADVICE = (
+    "See docs/attribution.md for possible causes; look at proxies and at the server's front end."
+)
+UNTOLD_ADVICE = "Fix the cause or measure longer (--seconds), then run again."
+
 
 def total(*parts: float | None) -> float:
     """The sum of those that are known."""

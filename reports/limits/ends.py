@@ -1,4 +1,4 @@
-"""The server's intake and its answers as the limit: it takes requests slowly, or answers come slowly."""
+"""The ends of the path as the limit: connecting, the server's intake of requests, the way of its answers."""
 
 from reports.fold.records import ratio
 from reports.format import digits, ms
@@ -14,7 +14,7 @@ from reports.limits.shares import (
     service_ns,
     total,
 )
-from reports.summary.summary import Summary
+from reports.summary.summary import Summary, parts_of
 
 LARGE_BYTES = 65_536
 """Of an answer: a smaller one fits in a connection's first windows, and takes a round trip at most."""
@@ -22,6 +22,45 @@ OVERLAP = 0.2
 """Of the service time, by which the parts come to more than it."""
 ACK_TIMES = (0.95, 1.25)
 """Of the time for which Linux may hold an acknowledgement back; timers and scheduling lengthen it."""
+CONNECT_SHARE, LARGEST_SHARE = 0.3, 0.2
+"""Of the service time: so much at least, or so much where no other part takes more."""
+CONNECTS = 0.5
+"""Connections a request: with fewer, most requests go over one that was kept."""
+PER_REQUEST = "per-request"
+
+
+def handshake(run: Summary) -> Limit | None:
+    """Making connections takes much of requests' time, for each of them or for a few that wait for long.
+
+    A server without room would answer no more requests over kept connections.
+    """
+    each, took_ns, whole_ns = run.counts.connects_per_request, run.phases.connect_ns, service_ns(run)
+    if each is None or saturated(run):
+        return None
+    share = ratio(took_ns, whole_ns)
+    often = each >= CONNECTS and at_least(share, LARGEST_SHARE) and _is_largest(run)
+    if not at_least(share, CONNECT_SHARE) and not often:
+        return None
+    made = f"{digits(each)} connections a request"
+    took = f"connecting took {ms(took_ns)} of {ms(whole_ns)} ms (DNS included)"
+    return Limit("handshake", f"{made}; {took}", _connecting_advice(run))
+
+
+def _is_largest(run: Summary) -> bool:
+    """Whether no other part of the service time is longer, what is unexplained included."""
+    others = (part.ns for part in parts_of(run) if part.name not in ("connect", "send_delay"))
+    return (run.phases.connect_ns or 0.0) > max((ns for ns in others if ns is not None), default=0.0)
+
+
+def _connecting_advice(run: Summary) -> str:
+    if (run.counts.connects_per_request or 0.0) < CONNECTS:
+        return "Find what makes connecting slow: the host's name server, or a listener whose queue is full."
+    if run.channels == PER_REQUEST:
+        return "Use --channels per-user: the client itself was asked for a new connection for each request."
+    return (
+        "Turn keep-alive on (HTTP/1.1 without `Connection: close`; nginx: keepalive_requests): the server, or"
+        " a proxy before it, closes connections."
+    )
 
 
 def server_intake(run: Summary) -> Limit | None:

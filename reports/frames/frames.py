@@ -91,8 +91,9 @@ class Frames:
         One row for each request of a measure phase: `cell, repeat, worker` (category and Int64), `user`,
         `images`, `intended_utc_ns` (datetime64[ns, UTC]), `send_delay_ns, service_ns`, whose sum is the
         latency, `encode_ns, send_ns, wait_ns, receive_ns, decode_ns, connect_ns, server_ns, request_bytes,
-        response_bytes` (Int64, <NA> where unknown, or no connection was made), `error` (category, empty for a success), `abandoned`
-        (bool) and `request_id` (str). Read when first asked for; LedgerError where the file cannot be read.
+        response_bytes` (Int64, <NA> where unknown, or no connection was made), `error` (category, empty for a
+        success), `abandoned` (bool) and `request_id` (str). Read when first asked for; LedgerError where the
+        file cannot be read.
         """
         return read_requests(self.directory)
 

@@ -47,8 +47,8 @@ CAPTION = (
     "scale. The parts of a bar add up to its mean latency; docs/attribution.md defines them."
 )
 RANGE = (
-    "Network is what is proven to be the network's; network or unexplained may be its, too, and counts as "
-    "unexplained."
+    "Network: what is proven to be the network's; network or unexplained: what may be the network's as well, "
+    "and counts as unexplained."
 )
 """What the two parts mean, wherever both are shown."""
 PARTIAL = "Of some cells, repeats that know fewer parts than others are left out."

@@ -116,8 +116,9 @@ def _at_its_pace(run: Summary) -> Limit | None:
         return None
     pace, rate = _mbit(path.pacing_bytes_per_s or 0.0), _mbit(path.delivery_bytes_per_s or 0.0)
     count = path.connections or 0
+    each = "its one connection" if count == 1 else f"each of {count:,} connections"
     said = (
-        f"BBR paced each of {count:,} connections at {pace} Mbit/s and they delivered {rate}, "
+        f"BBR paced {each} at {pace} Mbit/s, and {rate} were delivered, "
         f"busy {digits(100 * (path.busy_share or 0.0))} % of the time"
     )
     return Limit("link", said, LESS)

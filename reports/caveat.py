@@ -155,7 +155,7 @@ KINDS = {
         "requests failed",
     ),
     "batching-delay": CaveatKind(
-        "Set --queue-delay-us 0 where one user is compared with servers that do not wait, or take it off."
+        "Set --queue-delay-us 0 before comparing one user with servers that do not wait, or subtract it."
     ),
     "clock-stepped": CaveatKind(
         "Times of day follow the clock as it was before the step; durations are not affected."
@@ -171,14 +171,14 @@ KINDS = {
         "Use smaller batches or fewer instances where allocations fail; frameworks keep memory in reserve."
     ),
     "gpu-mig": CaveatKind(
-        "Give --dcgm-metrics-url with profiling counters; the GPU's utilisation says nothing of an instance."
+        "Compare the throughput, or turn MIG off: the figures of one instance are not read."
     ),
     "gpu-pcie": CaveatKind("Check the GPU's slot and lanes, or send fewer bytes to it: uint8, not float32."),
     "gpu-shared": CaveatKind(
         "Stop the other programs on the GPU: they take its time, and their energy is counted as the server's."
     ),
     "gpus-unknown": CaveatKind(
-        "Name the GPU by CUDA_VISIBLE_DEVICES, and read the server's own metrics: figures are of all GPUs."
+        "Set the server's CUDA_VISIBLE_DEVICES and give the URL of its metrics: figures are of all GPUs."
     ),
     "late-arrivals": CaveatKind(
         "Raise --max-in-flight, or check the workers' CPU and lag; the latency includes the delay."
@@ -201,7 +201,7 @@ KINDS = {
     ),
     "several-servers": CaveatKind(
         "Give the endpoint the address of one replica, or read each replica's own metrics: the server's "
-        "parts are of some of the requests, and how busy all servers were is unknown."
+        "parts cover only some of the requests, and how busy all servers were is unknown."
     ),
     "targets-differ": CaveatKind(
         "Use IP addresses, or make the name resolve to the same ones on every host."

@@ -29,14 +29,14 @@ def gpu_caveats(gpus: Sequence[GpuUse]) -> Iterator[Caveat]:
         yield from _pcie(gpu, name)
         if gpu.other_processes:
             others = plural(gpu.other_processes, "program")
-            yield caveat("gpu-shared", f"{name}: {others} beside the servers started here held it, too")
+            yield caveat("gpu-shared", f"{name}: {others} other than the servers started here used it")
         if gpu.mig:
             yield caveat("gpu-mig", f"{name} is in MIG mode, which tells no utilisation of its instances")
     yield from _which(gpus)
 
 
 def name_of(gpu: GpuUse, gpus: Sequence[GpuUse]) -> str:
-    """How a GPU is called where there are others, or not."""
+    """The short id of a GPU where there are several; else `the GPU`."""
     return f"GPU {gpu.id.removeprefix('GPU-')[:8]}" if gpus[1:] else "the GPU"
 
 

@@ -43,7 +43,7 @@ QUOTA_ADVICE = (
 SHARED_ADVICE = (
     "Give workers and server cgroups of their own, or raise the quota (cpu.max, a pod's CPU limit)."
 )
-HOST_ADVICE = (
+DEDICATED_HOST_ADVICE = (
     "Use a host that is not oversubscribed: one with processors of its own (dedicated, or bare metal)."
 )
 
@@ -73,7 +73,7 @@ def client_stolen(run: Summary) -> Limit | None:
     if not at_least(stolen_pct, STOLEN_PCT) or not _suffers(run, stolen_pct or 0.0):
         return None
     said = [_stolen_said("a worker's", stolen_pct), *cpu_said(run), *lag_said(run)]
-    return Limit("cpu-stolen", "; ".join(said), HOST_ADVICE)
+    return Limit("cpu-stolen", "; ".join(said), DEDICATED_HOST_ADVICE)
 
 
 def server_throttled(run: Summary) -> Limit | None:
@@ -102,7 +102,7 @@ def server_stolen(run: Summary) -> Limit | None:
     if not run.facts.computes or full_gpu(run):
         return None
     said = [_stolen_said("the server's", cpu.stolen_pct), *_server_said(run)]
-    return Limit("cpu-stolen", "; ".join(said), HOST_ADVICE)
+    return Limit("cpu-stolen", "; ".join(said), DEDICATED_HOST_ADVICE)
 
 
 def _suffers(run: Summary, taken_pct: float, runs_out: bool = False) -> bool:

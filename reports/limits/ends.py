@@ -1,5 +1,6 @@
 """The ends of the path as the limit: connecting, the server's intake of requests, the way of its answers."""
 
+from reports.caveats.attribution import PER_REQUEST
 from reports.fold.records import ratio
 from reports.format import digits, ms
 from reports.limit import Limit
@@ -26,7 +27,6 @@ CONNECT_SHARE, LARGEST_SHARE = 0.3, 0.2
 """Of the service time: so much at least, or so much where no other part takes more."""
 CONNECTS = 0.5
 """Connections a request: with fewer, most requests go over one that was kept."""
-PER_REQUEST = "per-request"
 
 
 def handshake(run: Summary) -> Limit | None:

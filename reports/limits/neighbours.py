@@ -35,12 +35,7 @@ OF_PATH = (*OF_HOSTS, "server-intake")
 """The limits whose advice says that more connections are no help."""
 OF_SHARE = ("server-queue", "server-compute", "server-preprocess")
 """The limits that the server's share of the time gives where how busy it was is not known."""
-FULL = frozenset(
-    {
-        *("server-queue", "server-compute", "server-preprocess", "server-intake"),
-        *("link", "downlink", CONNECTIONS),
-    }
-)
+FULL = frozenset({*OF_SHARE, *OF_PATH, CONNECTIONS})
 """The limits that say that something takes no more load."""
 NO_EVIDENCE = ("client-", "server-cold")
 """How the limits of runs begin whose images a second are not what server and path could do."""
@@ -55,7 +50,7 @@ UNFILLED = (
     "preferred_batch_size, and set a longer batching delay."
 )
 UNTESTED = "untested: no cell of this study has more connections"
-UNSOUND = "untested: those cells of this study that have more connections are no evidence"
+UNSOUND = "untested: the cells with more connections were invalidated or did not finish"
 Groups = Mapping[Hashable, Sequence[Summary]]
 
 

@@ -7,7 +7,7 @@ only left over of the latency is no evidence for either.
 from reports.fold.path import Path
 from reports.fold.records import ratio
 from reports.format import digits, ms
-from reports.limit import Limit
+from reports.limit import UNKNOWN, Limit
 from reports.limits.shares import (
     MOST,
     at_least,
@@ -95,7 +95,7 @@ def lossy_or_policed(run: Summary) -> Limit | None:
         return None
     lost = f"{path.retransmits or 0:,} segments ({digits(100 * (loss_share(path) or 0.0))} %)"
     why = f"{lost} were retransmitted on several connections: a lossy path and a policed rate look alike"
-    return Limit("inconclusive", why, "Give the link's rate with --link-mbit, then run again.")
+    return Limit(UNKNOWN, why, "Give the link's rate with --link-mbit, then run again.")
 
 
 def _at_its_rate(run: Summary) -> Limit | None:

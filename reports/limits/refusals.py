@@ -25,7 +25,9 @@ FULL_ADVICE = (
     "Give the server more capacity (instances, a faster device, another server), or a lower load; a longer "
     "queue refuses fewer, and lets them wait instead."
 )
-UNTOLD_ADVICE = "Look at the log of the server and of proxies before it for why they refuse, then run again."
+REFUSALS_ADVICE = (
+    "Look at the log of the server and of proxies before it for why they refuse, then run again."
+)
 
 
 def server_full(run: Summary) -> Limit | None:
@@ -60,7 +62,7 @@ def refused_untold(run: Summary) -> Limit | None:
     if run.succeeded <= 0 or refused <= UNTOLD_SHARE * finished or _full(run, refused) or _rate(run, refused):
         return None
     why = f"{refusals_said(run, refused)}: by a bound on the rate or a full queue is not known"
-    return Limit(UNKNOWN, why, UNTOLD_ADVICE)
+    return Limit(UNKNOWN, why, REFUSALS_ADVICE)
 
 
 def refusals(run: Summary) -> int:

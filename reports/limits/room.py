@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reports.fold.records import ratio
 from reports.format import digits, ms, plural
-from reports.limit import Limit
+from reports.limit import UNKNOWN, Limit
 from reports.limits.client import cpu_said, used_pct
 from reports.limits.gpu import full_gpu
 from reports.limits.path import near_least, shares_connections, shows_room
@@ -13,7 +13,6 @@ from reports.limits.shares import (
     HOST_ADVICE,
     MOST,
     UNEXPLAINED_ADVICE,
-    UNTOLD_ADVICE,
     at_least,
     path_share,
     server_share,
@@ -26,6 +25,7 @@ from reports.summary.summary import Summary
 
 ROUND_TRIPS = 2.0
 """A request and its answer take one, the first bytes of a large request a second one."""
+WORKERS_ADVICE = "Run the workers where the kernel tells their CPU (Linux), or measure longer (--seconds)."
 SHORT_WAIT = 0.1
 """Of the service time in the server's queue: so little waits nowhere for an instance."""
 CODEC_CPU = 0.5
@@ -45,12 +45,12 @@ WORTH_SAYING_PCT = 5
 
 
 def untold_part(run: Summary) -> Limit | None:
-    """Some part is half of the time, and no rule says what with."""
+    """One part takes half of the time, and no rule names its cause."""
     whole = service_ns(run)
     for name, part_ns in _untold(run):
         if at_least(ratio(part_ns, whole), MOST):
             why = f"{name} took {ms(part_ns)} of {ms(whole)} ms, and why is not known"
-            return Limit("inconclusive", why, PART_ADVICE[name])
+            return Limit(UNKNOWN, why, PART_ADVICE[name])
     return None
 
 
@@ -94,13 +94,13 @@ def room_unseen(run: Summary) -> Limit | None:
     if unseen is None:
         return None
     what, advice = unseen
-    return Limit("inconclusive", f"nothing was found full, but {what}", advice)
+    return Limit(UNKNOWN, f"nothing was found full, but {what}", advice)
 
 
 def _unseen(run: Summary) -> Iterator[tuple[str, str]]:
     """What is not known to have room, and what would tell."""
     if used_pct(run) is None and run.generator.loop_lag_p95_ns is None:
-        yield "neither CPU nor lag of the workers is known", UNTOLD_ADVICE
+        yield "neither CPU nor lag of the workers is known", WORKERS_ADVICE
     alone = run.load == "closed" and run.level == 1
     waits = ratio(run.server.queue_ns, service_ns(run))
     if run.server.busy is None and not alone and (waits is None or waits > SHORT_WAIT):

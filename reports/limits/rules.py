@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from reports.caveat import Trait
 from reports.caveats.attribution import UNEXPLAINED_SHARE
 from reports.format import digits, ms
-from reports.limit import Limit
+from reports.limit import UNKNOWN, Limit
 from reports.limits.batching import slow_shape
 from reports.limits.client import AWAITED_PCT, client_cpu, client_loop, client_ports
 from reports.limits.cpu import client_stolen, client_throttled, server_stolen, server_throttled
@@ -72,8 +72,8 @@ def nothing_measured(run: Summary) -> Limit | None:
     """The run did not end well, has too few successes, or a load that changed."""
     why = next(_flaws(run), None)
     if why is None and run.profile:
-        return Limit("inconclusive", VARIED, "Measure its peak by itself: --rates without --load-profile.")
-    return None if why is None else Limit("inconclusive", why, UNTOLD_ADVICE)
+        return Limit(UNKNOWN, VARIED, "Measure its peak by itself: --rates without --load-profile.")
+    return None if why is None else Limit(UNKNOWN, why, UNTOLD_ADVICE)
 
 
 def failed_time_share(run: Summary) -> float:
@@ -108,11 +108,11 @@ def server_unread(run: Summary) -> Limit | None:
     if run.server.total_ns is not None:
         return None
     if run.server.silent:
-        return Limit("inconclusive", "neither client nor path is seen to limit it", SILENT_ADVICE)
+        return Limit(UNKNOWN, "neither client nor path is seen to limit it", SILENT_ADVICE)
     gaps = [caveat.text for caveat in run.caveats if caveat.code == "probe-gap"]
     why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen to limit it"])
     advice = "Let the server's statistics be read (their address and extension), then run again."
-    return Limit("inconclusive", why, advice)
+    return Limit(UNKNOWN, why, advice)
 
 
 def upstream_untold(run: Summary) -> Limit | None:
@@ -122,7 +122,7 @@ def upstream_untold(run: Summary) -> Limit | None:
     took = f"{ms(run.server.parts['upstream'])} of {ms(service_ns(run))} ms"
     why = f"the gateway waited {took} for its upstream: in its queue, its work or the network is not known"
     advice = "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
-    return Limit("inconclusive", why, advice)
+    return Limit(UNKNOWN, why, advice)
 
 
 def unexplained(run: Summary) -> Limit | None:
@@ -135,12 +135,12 @@ def unexplained(run: Summary) -> Limit | None:
     network = f", of which up to {ms(may_be)} ms may be the network's" if may_be else ""
     advice = UNEXPLAINED_ADVICE
     if left < -UNEXPLAINED_SHARE * whole:
-        return Limit("inconclusive", f"the parts come to more than was measured: {said}", advice)
+        return Limit(UNKNOWN, f"the parts come to more than was measured: {said}", advice)
     handling = HANDLING_NS + 1e9 * (run.counts.request_bytes or 0) / HANDLING_BYTES_PER_S
     others = (run.server.queue_ns, run.server.compute_ns, run.server.other_ns, path_ns(run))
     codec = (run.phases.encode_ns, run.phases.decode_ns)
     if left > handling and left > max(part or 0.0 for part in (*others, *codec)):
-        return Limit("inconclusive", f"the largest part is unexplained: {said}{network}", advice)
+        return Limit(UNKNOWN, f"the largest part is unexplained: {said}{network}", advice)
     return None
 
 
@@ -151,7 +151,7 @@ def path_unseen(run: Summary) -> Limit | None:
         return None
     why = f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms, and its connections were not seen"
     advice = "Run the workers on Linux, whose kernel reports connections, with keep-alive on."
-    return Limit("inconclusive", why, advice)
+    return Limit(UNKNOWN, why, advice)
 
 
 def queue_or_loss(run: Summary) -> Limit | None:
@@ -167,7 +167,7 @@ def queue_or_loss(run: Summary) -> Limit | None:
     if near_least(path) and (path.retransmits != 0 or not always_full(run)):
         return None
     why = f"{round_trips_said(path)}, with full windows: a full link or few connections"
-    return Limit("inconclusive", why, "Give the link's rate with --link-mbit, then run again.")
+    return Limit(UNKNOWN, why, "Give the link's rate with --link-mbit, then run again.")
 
 
 def host_full(run: Summary) -> Limit | None:
@@ -176,7 +176,7 @@ def host_full(run: Summary) -> Limit | None:
     if run.host_cpu_pct is None or run.host_cpu_pct < HOST_BUSY_PCT or not waits:
         return None
     why = f"the client's host was {digits(run.host_cpu_pct)} % busy, and it is not known by whom"
-    return Limit("inconclusive", why, HOST_ADVICE)
+    return Limit(UNKNOWN, why, HOST_ADVICE)
 
 
 def not_kept_up(run: Summary) -> Limit | None:
@@ -193,7 +193,7 @@ def not_kept_up(run: Summary) -> Limit | None:
     else:
         return None
     advice = "Raise --max-in-flight, or add workers: see the arrivals that came late."
-    return Limit("inconclusive", f"{why}, and nothing was full", advice)
+    return Limit(UNKNOWN, f"{why}, and nothing was full", advice)
 
 
 RULES: tuple[Rule, ...] = (

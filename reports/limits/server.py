@@ -5,7 +5,7 @@ from math import inf
 from reports.caveats.attribution import COLD_SHARE
 from reports.fold.server import EnsembleStep
 from reports.format import digits, ms
-from reports.limit import Limit
+from reports.limit import UNKNOWN, Limit
 from reports.limits.gpu import full_gpu
 from reports.limits.shares import (
     MOST,
@@ -125,7 +125,7 @@ def queue_untold(run: Summary) -> Limit | None:
     said += [_step_said(name, step) for name, step in others.items() if step.busy is not None]
     said += [f"arrivals by chance explain {ms(chance_ns)} ms of it"] if chance_ns else []
     advice = "Look for what else holds requests back: preferred batch sizes, priorities, a rate limiter."
-    return Limit("inconclusive", "; ".join(said), advice)
+    return Limit(UNKNOWN, "; ".join(said), advice)
 
 
 def _wait_by_chance_ns(run: Summary) -> float:
@@ -155,7 +155,7 @@ def several_untold(run: Summary) -> Limit | None:
     advice = (
         "Give the endpoint the address of one replica, or read each replica's own metrics while it is loaded."
     )
-    return Limit("inconclusive", f"{why}: {run.server.several}", advice)
+    return Limit(UNKNOWN, f"{why}: {run.server.several}", advice)
 
 
 def server_compute(run: Summary) -> Limit | None:

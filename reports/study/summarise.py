@@ -15,10 +15,11 @@ from reports.fold.path import standing_alone
 from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
 from reports.fold.samples import costs
-from reports.fold.server import server_side
+from reports.fold.server import ServerSide, server_side
 from reports.fold.server_facts import memory_of, serving_gap, serving_of, shed_of, trace_of
 from reports.fold.windows import (
     Distribution,
+    Windows,
     abandoned,
     arrivals,
     client_phases,
@@ -82,10 +83,7 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
     sent, fit = arrivals(load, counted, drained), run.health.found(run.in_flight.mean)
     readings, serving = run.samples.measured, serving_of(run.of_kind("serving"))
     phase_ns = measure_ns(load, run.workers.values(), drained) if counted.finished else None
-    began_s = {line["phase"]: epoch_s(line["utc"]) for line in run.of_kind("phase")}.get("measure")
-    server = server_side(
-        run.of_kind("server"), counted, status, run.samples.missed("measure"), run.samples.seen, began_s
-    ).over(phase_ns, serving)
+    server = _server_of(run, counted, status).over(phase_ns, serving)
     doubted = (
         *(caveat(record["code"], record["text"]) for record in run.of_kind("caveat")),
         *run_caveats(status, note, counted, run.workers, drained, server),
@@ -116,6 +114,15 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
         "each_gpu": readings.each_gpu,
         "caveats": doubted,
     }
+
+
+def _server_of(run: RunRecords, counted: Windows, status: str) -> ServerSide:
+    """What the server says of the measure phase, which began when its record says."""
+    began_s = {line["phase"]: epoch_s(line["utc"]) for line in run.of_kind("phase")}.get("measure")
+    samples = run.samples
+    return server_side(
+        run.of_kind("server"), counted, status, samples.missed("measure"), samples.seen, began_s
+    )
 
 
 def _unsampled(run: RunRecords) -> Iterator[Caveat]:

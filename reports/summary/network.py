@@ -59,7 +59,7 @@ def proven_network_ns(run: Summary) -> float:
     if path is None:
         return 0.0
     carrying_ns = (in_kernel_ns(run) or 0.0) * (windows_filled(run) or 0.0)
-    sending_ns = min(1e9 * (_bytes_over_rate(run) or 0.0), in_kernel_ns(run) or 0.0)
+    sending_ns = min(_delivery_ns(run) or 0.0, in_kernel_ns(run) or 0.0)
     return max(least_round_trip_ns(run), sending_ns - send_ns, carrying_ns - send_ns)
 
 
@@ -102,9 +102,10 @@ def _by_little(run: Summary) -> float | None:
     return path.wire_bytes_per_s * path.min_rtt_ns / 1e9 / path.connections
 
 
-def _bytes_over_rate(run: Summary) -> float | None:
-    """Seconds that a request's bytes take on its connection."""
-    return ratio(run.counts.request_bytes, run.path.delivery_bytes_per_s if run.path else None)
+def _delivery_ns(run: Summary) -> float | None:
+    """How long a request's bytes take on its connection."""
+    seconds = ratio(run.counts.request_bytes, run.path.delivery_bytes_per_s if run.path else None)
+    return None if seconds is None else 1e9 * seconds
 
 
 def unacknowledged(run: Summary) -> float:
@@ -113,14 +114,14 @@ def unacknowledged(run: Summary) -> float:
     All that were under way, where nobody looked at the bytes: those at the server then count, too. So they do
     on a full connection, where the client's library holds back what the kernel does not take.
     """
-    path, sharing_ = run.path, sharing(run)
+    path, sharers = run.path, sharing(run)
     if path is None or path.unacked_bytes is None or path.not_sent_bytes is None or not path.busy_share:
-        return sharing_
+        return sharers
     if always_full(run):
-        return sharing_
+        return sharers
     held = ratio((path.unacked_bytes + path.not_sent_bytes) / path.busy_share, run.counts.request_bytes)
     # One more is begun and one more ends within the bytes that are held.
-    return sharing_ if held is None else min(sharing_, 1.0 + held)
+    return sharers if held is None else min(sharers, 1.0 + held)
 
 
 def sharing(run: Summary) -> float:

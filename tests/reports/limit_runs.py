@@ -8,12 +8,13 @@ from typing import Any
 import reports.limits
 from reports.fold.path import Path
 from reports.fold.server_facts import Serving
+from reports.limit import UNKNOWN
 from reports.summary.summary import Summary
 from tests.reports.parts import changed
 
 MS = 1_000_000
 RULES = "".join(path.read_text() for path in FilePath(*reports.limits.__path__).glob("*.py"))
-LIMITS = frozenset(re.findall(r'\bLimit\(\s*"([\w-]+)"', RULES))
+LIMITS = frozenset({UNKNOWN, *re.findall(r'\bLimit\(\s*"([\w-]+)"', RULES)})
 """Every code that a rule gives."""
 
 PATH = Path(

@@ -60,7 +60,7 @@ def said(*gpus: GpuUse) -> list[tuple[str, str]]:
         (
             replace(FINE, other_processes=2),
             "gpu-shared",
-            "the GPU: 2 programs beside the servers started here held it, too",
+            "the GPU: 2 programs other than the servers started here used it",
         ),
         (
             replace(FINE, mig=True),

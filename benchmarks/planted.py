@@ -34,7 +34,7 @@ SETUPS: tuple[Setup, ...] = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the set-ups; 0 where every verdict is the truth."""
-    options = parser().parse_args(argv)
+    options = read_options(argv)
     chosen = [
         setup for setup in SETUPS if not options.names or any(part in setup.name for part in options.names)
     ]
@@ -50,8 +50,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             for found in run_in(options.keep, setup, time_number):
                 wrong += bool(found.wrong)
                 print(line_of(setup, found), flush=True)
-    print(f"\n{'every cause was named' if chosen and not wrong else f'{wrong} verdicts were wrong'}")
-    return 1 if wrong or not chosen else 0
+    print(f"\n{f'{wrong} verdicts were wrong' if wrong else 'every cause was named'}")
+    return 1 if wrong else 0
+
+
+def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line; it ends the program where nothing would run, or not all that is named."""
+    made = parser()
+    options = made.parse_args(argv)
+    if options.times < 1:
+        made.error(f"--times {options.times}: give a whole number, at least 1")
+    for part in options.names:
+        if not any(part in setup.name for setup in SETUPS):
+            made.error(f"no set-up has {part!r} in its name: --list prints the names")
+    return options
 
 
 def parser() -> argparse.ArgumentParser:

@@ -32,7 +32,10 @@ IDLE_OPTIONS = frozenset(
     )
 )
 OF_ENDPOINT = ("model", "weights", "emulated", "embedded", "tls")
-OF_LINK = ("name", "one_way_ms", "mbit_per_s", "loss_pct", "queue_bytes", "congestion_control", "emulator")
+OF_LINK = (
+    *("name", "one_way_ms", "mbit_per_s", "loss_pct", "queue_bytes", "burst_bytes", "congestion_control"),
+    "emulator",
+)
 OF_HOST = ("name", "kind", "workers", "cores", "system", "tcp_congestion_control")
 MUST = (
     *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),

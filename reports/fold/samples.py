@@ -122,11 +122,13 @@ class Samples:
 
     `spans` has those of each span by its first second, one made of all once it is closed. `measured` are the
     readings in the measure phase, `requests` what its samples say that the server had counted so far.
+    `of_server` knows which GPUs are the server's, by all samples so far.
     """
 
     def __init__(self) -> None:
         self.spans = defaultdict[int, list[Record]](list)
         self.measured = Readings()
+        self.of_server = ServersGpus()
         self.requests = array("q")
         self._identities = list[str]()
         self.cpu = CpuReadings()
@@ -140,6 +142,7 @@ class Samples:
     def add(self, sample: Record, span: int) -> None:
         """Takes in one, which belongs to the span that begins at `span`."""
         self.spans[span].append(sample)
+        self.of_server.of(sample)
         at, phase, server = sample["second"], sample["phase"], sample.get("server")
         self._missing += [(at, phase, intern(text)) for text in sample.get("missing") or ()]
         if server is not None:  # a server that tells nothing was asked, too

@@ -11,7 +11,8 @@ from reports.fold.server import ServerSide, between
 from reports.fold.windows import MILLI, Results
 from reports.histogram.buckets import percentiles_ns, together
 from reports.ledger.ledger import Record
-from reports.machines.gpus import gpus_at
+from reports.machines.gpus import ServersGpus
+from reports.machines.gpus import together as gpus_together
 
 PHASES = ("warm-up", "measure", "drain")
 PERCENTS = (50.0, 95.0, 99.0)
@@ -76,9 +77,11 @@ class TimelineSecond(ClientSecond, SampledSecond):
 def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
     """A run's seconds, from the first to the last with a record; `began` is the study's first second."""
     samples, width_s = run.samples.spans, run.bins.width_s
+    # A merged sample has the means of the server's GPUs, without their marks.
+    of_server = run.samples.of_server if width_s == 1 else ServersGpus()
     for at in every_second((*run.seconds, *samples), width_s):
         here = run.seconds.get(at, Second())
-        yield second_of(run.planned, at, run.of_kind("phase"), here, samples, width_s, began)
+        yield second_of(run.planned, at, run.of_kind("phase"), here, samples, width_s, began, of_server)
 
 
 def second_of(
@@ -89,10 +92,12 @@ def second_of(
     samples: Mapping[int, Sequence[Record]],
     width_s: int = 1,
     began: int = 0,
+    of_server: ServersGpus | None = None,
 ) -> TimelineSecond:
     """What a planned run did in the second `at`, in Unix time; its `t_s` counts from `began`.
 
-    `phases` are the run's so far, `samples` by second those of at least this and the one before.
+    `phases` are the run's so far, `samples` by second those of at least this and the one before. `of_server`
+    knows which GPUs are the server's; without it, this second's sample alone tells.
     """
     before, now = ([{}, *samples.get(second, ())][-1] for second in (at - width_s, at))
     begins = [(epoch_s(line["utc"]), line["phase"]) for line in phases]
@@ -107,7 +112,7 @@ def second_of(
         phase=_phase(begins, at + width_s, seen),
         **_requests(here, width_s),
         **_generator(here.shown),
-        **_sampled(before, now, width_s),
+        **_sampled(before, now, width_s, of_server or ServersGpus()),
     )
 
 
@@ -147,9 +152,10 @@ def _generator(shown: Shown) -> dict[str, Any]:
     return {name: value for name, value in vars(shown).items() if name != "told"}
 
 
-def _sampled(before: Record, now: Record, width_s: int) -> dict[str, Any]:
+def _sampled(before: Record, now: Record, width_s: int, of_server: ServersGpus) -> dict[str, Any]:
     """A second's sample; of what is counted from a start on, its growth since the second before."""
-    gpus, host, old, new = gpus_at(now), now.get("host") or {}, before.get("server"), now.get("server")
+    gpus, host = gpus_together(of_server.of(now)), now.get("host") or {}
+    old, new = before.get("server"), now.get("server")
     same = before.get("identity") == now.get("identity")
     served = between(old, new) if old and new and same else ServerSide()
     return {

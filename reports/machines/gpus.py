@@ -35,11 +35,6 @@ class Gpus:
     sm_clock_mhz: float | None = None
 
 
-def gpus_at(sample: Record) -> Gpus:
-    """One second's reading, of those that the server uses."""
-    return together(used(sample))
-
-
 def together(gpus: Sequence[Record]) -> Gpus:
     """One second's reading of these GPUs."""
     util, memory, power, clock = (of_all(gpus, name) for name in Gpus.__dataclass_fields__)
@@ -49,15 +44,6 @@ def together(gpus: Sequence[Record]) -> Gpus:
         power_w=sum(power) if power else None,
         sm_clock_mhz=min(clock, default=None),
     )
-
-
-def used(sample: Record) -> Sequence[Record]:
-    """The GPUs that hold the server's process; where that is untold, those it sees; or else all."""
-    gpus: Sequence[Record] = sample.get("gpus") or ()
-    for mark in MARKS:
-        if marked := [gpu for gpu in gpus if gpu.get(mark)]:
-            return marked
-    return gpus
 
 
 class ServersGpus:

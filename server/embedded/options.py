@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from server.embedded.plans import GATEWAY, INDUCTOR, ONNX, PYTORCH_ENGINES, TORC
 from server.errors import SetUpError
 from server.hardware.device import COMPILED, DEVICES, OPENVINO, TRT
 from server.spec import FP32, PRECISIONS, add_model_options
-from server.triton.repository import PAYLOADS
+from server.triton.repository import PAYLOADS, largest_batch
 from server.triton.tritonserver import VARIABLE
 
 EMULATED = "emulated"
@@ -86,10 +87,17 @@ def profile_of(text: str) -> EmulationProfile:
     except ValueError:
         times, sizes_ms = [math.nan] * 3, ()
     right = all(0 <= time <= LONGEST_MS for time in (*times, *(took for _, took in sizes_ms)))
-    if not right or any(size < 1 for size, _ in sizes_ms):
+    if not right:
         raise SetUpError(f"--emulate {text!r} is not a service time: give {FORMS}, each at most 60000.")
+    _check_sizes(text, [size for size, _ in sizes_ms])
     base_ms, per_image_ms, cold_ms = times
     return EmulationProfile(base_ms, per_image_ms, cold_ms, line if known else "", sizes_ms)
+
+
+def _check_sizes(text: str, sizes: Sequence[int]) -> None:
+    largest = largest_batch(EMULATED)
+    if len({*sizes}) < len(sizes) or not all(1 <= size <= largest for size in sizes):
+        raise SetUpError(f"--emulate {text!r}: give each batch size once, from 1 to {largest}.")
 
 
 @dataclass(frozen=True)

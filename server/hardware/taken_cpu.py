@@ -20,8 +20,8 @@ class Allowance(NamedTuple):
 
     cores: float
     period_ns: int
-    periods: int
-    summed_ns: int
+    throttled_periods: int
+    throttled_ns: int
 
 
 class Quotas:
@@ -33,26 +33,24 @@ class Quotas:
         self._stopped_ns = self._used_up_ns = 0
         self.cores = min((allowed.cores for allowed in self._last.values()), default=None)
 
-    def stopped_ns(self) -> tuple[int, int]:
-        """For how long it was stopped since this was made, by the cgroup that stopped it longest, and the
-        periods in which the quota ran out.
-        """
+    def take(self) -> tuple[int, int]:
+        """How long the tightest quota stopped it since this was made, and the periods in which it ran out."""
         last, self._last = self._last, self._read()
         pairs = [(last.get(at, now), now) for at, now in self._last.items()]
-        grown = [(stopped_between(*pair), -pair[1].cores, used_up_between(*pair)) for pair in pairs]
+        grown = [(stopped_ns(*pair), -pair[1].cores, used_up_ns(*pair)) for pair in pairs]
         if grown:
-            stopped_ns, negative_cores, used_up_ns = max(grown)
+            longest_ns, negative_cores, its_used_up_ns = max(grown)
             self.cores = -negative_cores
-            self._stopped_ns += stopped_ns
-            self._used_up_ns += used_up_ns
+            self._stopped_ns += longest_ns
+            self._used_up_ns += its_used_up_ns
         return self._stopped_ns, self._used_up_ns
 
     def _read(self) -> dict[Path, Allowance]:
-        found = {place: allowance(place) for place in places(self._proc)}
+        found = {place: quota_of(place) for place in directories(self._proc)}
         return {place: allowed for place, allowed in found.items() if allowed is not None}
 
 
-def places(proc: Path) -> Iterator[Path]:
+def directories(proc: Path) -> Iterator[Path]:
     """The folders of this process's cgroups, each from the lowest up to where its hierarchy is mounted."""
     paths = {}
     for line in text_of(proc / "self" / "cgroup").splitlines():
@@ -76,7 +74,7 @@ def is_of_cpu(kinds: list[str]) -> bool:
     return kinds[:1] == ["cgroup"] and "cpu" in kinds[-1].split(",")
 
 
-def allowance(place: Path) -> Allowance | None:
+def quota_of(place: Path) -> Allowance | None:
     """That of one cgroup; None where it has none."""
     with suppress(OSError, ValueError, KeyError):
         if unified := (place / "cpu.max").exists():
@@ -88,25 +86,28 @@ def allowance(place: Path) -> Allowance | None:
         if quota in ("max", "-1"):
             return None
         told = dict(line.split() for line in (place / "cpu.stat").read_text().splitlines())
-        summed_ns = int(told["throttled_usec"]) * 1_000 if unified else int(told["throttled_time"])
-        return Allowance(int(quota) / int(period), int(period) * 1_000, int(told["nr_throttled"]), summed_ns)
+        throttled_ns = int(told["throttled_usec"]) * 1_000 if unified else int(told["throttled_time"])
+        return Allowance(
+            int(quota) / int(period), int(period) * 1_000, int(told["nr_throttled"]), throttled_ns
+        )
     return None
 
 
-def stopped_between(before: Allowance, after: Allowance) -> int:
+def stopped_ns(before: Allowance, after: Allowance) -> int:
     """Nanoseconds that passed while it was stopped.
 
     A quota Q that n threads use up leaves n processors stopped for 1 - Q / n of a period: n - Q in all.
     """
-    periods, summed_ns = after.periods - before.periods, after.summed_ns - before.summed_ns
+    periods = after.throttled_periods - before.throttled_periods
+    summed_ns = after.throttled_ns - before.throttled_ns
     if periods <= 0 or summed_ns <= 0:
         return max(0, summed_ns)
     return round(summed_ns / max(1.0, summed_ns / (periods * after.period_ns) + after.cores))
 
 
-def used_up_between(before: Allowance, after: Allowance) -> int:
+def used_up_ns(before: Allowance, after: Allowance) -> int:
     """Nanoseconds of the periods in which the quota ran out."""
-    return max(0, after.periods - before.periods) * after.period_ns
+    return max(0, after.throttled_periods - before.throttled_periods) * after.period_ns
 
 
 def host_cpu_s(proc: Path = PROC) -> tuple[float, float] | None:

@@ -81,7 +81,7 @@ class CpuCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """The cgroup's quota and for how long it was stopped; what the host wanted, and what was stolen."""
-        stopped_s, used_up_s = (ns / 1e9 for ns in self._quotas.stopped_ns())
+        stopped_s, used_up_s = (ns / 1e9 for ns in self._quotas.take())
         if (cores := self._quotas.cores) is not None:
             yield GaugeMetricFamily("inferswarm_cpu_quota_cores", "Cores that the cgroup allows", value=cores)
             about = "Time in which the cgroup was stopped by its quota"

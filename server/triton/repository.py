@@ -29,6 +29,7 @@ TEMPLATE = TRITON_MODELS["onnx"]
 """The model that the ensembles are written for."""
 CONTAINERS = ("onnx", "trt")
 QUEUE_DELAY = re.compile(r"(max_queue_delay_microseconds:\s*)\d+")
+LARGEST_BATCH = re.compile(r"^max_batch_size:\s*(\d+)", re.MULTILINE)
 INSTANCES = re.compile(r"(instance_group.*count:\s*)\d+")
 
 Files = Mapping[str, bytes]
@@ -61,6 +62,13 @@ def make_repository(
     files = {**model_files(own), **repository_files(own.name, config, payloads)}
     contents = b"".join(name.encode() + files[name] for name in sorted(files))
     return made_once(f"triton/{engine}", contents, lambda folder: _write(folder, files))
+
+
+def largest_batch(engine: str) -> int:
+    """The most images that an execution of triton_repo/`engine` takes, as its configuration says."""
+    config = (SOURCE / engine / TRITON_MODELS[engine] / "config.pbtxt").read_text()
+    found = LARGEST_BATCH.search(config)
+    return int(found[1]) if found else 1
 
 
 def lay_out(onnx: Path, folder: Path, facts: Mapping[str, str]) -> None:

@@ -83,7 +83,7 @@ def _looked_at(descriptor: int, port: int) -> dict[Any, TcpInfo]:
         peer = twin.getpeername()
         if not isinstance(peer, tuple) or peer[1] != port or is_marked(twin):
             return {}
-        return {twin.getsockname(): read_tcp_info(twin) | has_bbr(twin)}
+        return {twin.getsockname(): read_tcp_info(twin) | congestion_of(twin)}
 
 
 class Connections:
@@ -150,7 +150,7 @@ def read_tcp_info(connection: socket.socket) -> TcpInfo:
     return parse_tcp_info(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512))
 
 
-def has_bbr(connection: socket.socket) -> dict[str, int]:
+def congestion_of(connection: socket.socket) -> dict[str, int]:
     """`{"bbr": 1}` where BBR is its congestion control, 0 where another is; empty where it is not told."""
     try:
         name = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)

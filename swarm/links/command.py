@@ -96,14 +96,14 @@ def compare(profile: LinkProfile) -> int:
 
 def profiles_table(profiles: Iterable[LinkProfile]) -> Table:
     """The known links, a row each."""
-    heads = ["link", "rtt ms", "Mbit/s", "loss %", "queue kB", "TCP", "description"]
+    heads = ["link", "rtt ms", "Mbit/s", "loss %", "queue or burst kB", "TCP", "description"]
     rows = [
         [
             profile.name,
             f"{profile.rtt_ms:g}",
             _or_dash(profile.mbit_per_s),
             f"{profile.loss_pct:g}",
-            _or_dash(profile.queue_bytes / 1e3),
+            _or_dash((profile.queue_bytes or profile.burst_bytes) / 1e3),
             profile.congestion_control,
             profile.about,
         ]

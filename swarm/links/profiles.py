@@ -128,7 +128,8 @@ def _profile(place: str, name: str, table: Any) -> LinkProfile:
         raise UsageError(f"{place} has queue_bytes and burst_bytes: a policer has no queue, give one of them")
     if bool(profile.mbit_per_s) != bool(profile.queue_bytes or profile.burst_bytes):
         raise UsageError(
-            f"{place} has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both"
+            f"{place}: mbit_per_s needs queue_bytes (or burst_bytes, for a policer), and neither stands "
+            "without mbit_per_s"
         )
     return profile
 

@@ -258,7 +258,8 @@ class Options:
         needs=WATCHED, help="Watch this deployment, which is behind the service's URL")
 
     emulate: str = text(OWN, "PROFILE", unset=BY_STUDY,
-        help="Serve models that sleep: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real models")
+        help="Serve models that sleep: a100, rtx4080, rtx4090, or BASE+PER[,SIZE:MS…][/COLD] ms as 40+1.3;"
+        " none: real models")
     pretrained: str = text(OWN, "TAG|PATH", read=values.path_or_tag, unset="random, from a fixed seed",
         help="Load these weights: a tag of open_clip, or a file")
     precision: str = text(OWN, None, PRECISIONS[0], read=values.one_of(*PRECISIONS), choices=PRECISIONS,

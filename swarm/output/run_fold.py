@@ -51,8 +51,11 @@ class LiveSecond:
     @property
     def row(self) -> TimelineSecond:
         """Its row in timeline.csv, as it stands now; of a thousand workers it takes its time."""
-        run, samples = self.run, self.run.samples.spans
-        return second_of(run.planned, self.at, run.of_kind("phase"), self.here, samples, began=self.began)
+        run, samples = self.run, self.run.samples
+        phases, known = run.of_kind("phase"), samples.of_server
+        return second_of(
+            run.planned, self.at, phases, self.here, samples.spans, began=self.began, of_server=known
+        )
 
 
 class RunFold:

@@ -13,6 +13,7 @@ from users.backends.asking import page_reader
 from users.backends.registry import backend_of, backends, has_floor, url_options
 from users.endpoint import Endpoint
 from users.errors import RequestError
+from users.metrics import DCGM_FIELDS, gpus_of
 from users.tls import OPEN, Security, SecurityError, token_of, variable_of
 from users.transport.admin_connection import PATIENCE_S
 
@@ -229,8 +230,21 @@ def check_metrics(urls: Mapping[str, str], security: Security = OPEN, dcgm: str 
     ]
     pages += [(flag("dcgm_metrics_url"), dcgm_url(dcgm), security)] if dcgm else []
     for option, url, how in pages:
-        try:
-            with page_reader(url, PATIENCE_S, how) as read:
-                read()
-        except RequestError as error:
-            raise UsageError(f"{option} {url}: cannot be read ({error})") from error
+        page = _page_at(option, url, how)
+        if option == flag("dcgm_metrics_url") and not _tells_of_gpus(page):
+            raise UsageError(f"{option} {url}: has no figures of GPUs: give dcgm-exporter's page")
+
+
+def _page_at(option: str, url: str, security: Security) -> str:
+    try:
+        with page_reader(url, PATIENCE_S, security) as read:
+            return read()
+    except RequestError as error:
+        raise UsageError(f"{option} {url}: cannot be read ({error})") from error
+
+
+def _tells_of_gpus(page: str) -> bool:
+    try:
+        return bool(gpus_of(page, DCGM_FIELDS))
+    except ValueError:
+        return False

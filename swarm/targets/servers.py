@@ -79,21 +79,23 @@ class Servers:
             if text := unasked(options, self.endpoints):
                 self._say(text)
             for endpoint in self.endpoints:
-                check_far(
-                    far if is_loopback(endpoint.host) else [], f"{flag_of(endpoint)} {endpoint.address}"
-                )
+                given = f"{flag_of(endpoint)} {endpoint.address}"
+                check_far(far if is_loopback(endpoint.host) else [], given)
         if options.floor:
             self.endpoints += [endpoint.floor() for endpoint in self.endpoints if has_floor(endpoint)]
         self._locate(metrics_addresses(options.urls, {}))
         self._check(options.min_cosine)
         if not options.embedded:
             self.stated = {e.name: stated(e) for e in self.endpoints if not e.floor_of}
+        self._find_those_here(options.embedded)
+
+    def _find_those_here(self, embedded: bool) -> None:
+        """Which servers run on this machine: those started here, and those whose address or word says so."""
         machine, own = machine_id(), own_addresses()
         for endpoint in self.endpoints:
             told = self.stated.get(endpoint.floor_of or endpoint.name, {}).get("machine", "")
             found = self.targets[endpoint.name]["resolved"]
-            here = options.embedded or runs_here(found, endpoint.port, told, machine, own)
-            self.here[endpoint.name] = here
+            self.here[endpoint.name] = embedded or runs_here(found, endpoint.port, told, machine, own)
 
     def _locate(self, metrics: Mapping[str, str]) -> None:
         """Say where each target is, before the first request to any; floors are where their endpoints are.

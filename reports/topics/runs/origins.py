@@ -12,7 +12,7 @@ from reports.study.study import Study
 _PAIR = ("what", "value")
 LINK_HEADS = (
     *("link", "measured by", "round trip ms", "measured", "Mbit/s", "measured", "lost %", "measured"),
-    *("queue KB", "congestion control", "models"),
+    *("queue or burst kB", "congestion control", "models"),
 )
 HOST_HEADS = (
     *("host", "kind", "workers", "machine", "cores", "load", "Python", "Locust", "commit", "open files"),
@@ -88,7 +88,7 @@ def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[Tabl
     head = TableCell(str(link.get("name", MISSING)), notes.marks(map(str, link.get("differences") or ())))
     one_way = link.get("one_way_ms")
     asked = (None if one_way is None else 2 * one_way, link.get("mbit_per_s"), link.get("loss_pct"))
-    queue = link.get("queue_bytes")
+    queue = link.get("queue_bytes") or link.get("burst_bytes")
     tail = (known(queue, 1e3), _text(link, "congestion_control"), _text(link, "published"))
     for host, found in measured.items():
         seen = (found.get("rtt_ms"), found.get("mbit_per_s"), found.get("loss_pct"))

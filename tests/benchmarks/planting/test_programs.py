@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.planting.peers import FILE, answering, program, rows_of
+from benchmarks.planting.programs.shim import send_down
 from benchmarks.planting.setup import HERE, Behind, chained
 
 pytestmark = pytest.mark.system
@@ -66,6 +68,25 @@ def test_a_split_answer_is_the_same_answer(tmp_path: Path) -> None:
     shim = program("shim.py", "--split-answers")
     with server(5) as behind, shim(Behind((behind,), HERE, tmp_path)) as port:
         assert asked(port, b"hello")[0] == ANSWER
+
+
+@pytest.mark.parametrize(("split", "parts"), [(True, [ANSWER[:-4], b"body"]), (False, [ANSWER])])
+def test_a_split_answer_is_its_head_and_then_its_body(
+    split: bool, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[bytes] = []
+
+    async def send(loop: object, client: object, data: bytes) -> None:
+        written.append(data)
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_sendall", send)
+    near, server_end = socket.socketpair()
+    with near, server_end, socket.socket() as client:
+        near.setblocking(False)
+        server_end.sendall(ANSWER)
+        server_end.shutdown(socket.SHUT_WR)
+        asyncio.run(send_down(near, client, split))
+    assert written == parts
 
 
 def test_an_answer_has_a_row_for_each_picture(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.samples import Readings
-from reports.machines.gpus import Gpus, gpus_at
+from reports.machines.gpus import Gpus, together
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
@@ -38,12 +38,12 @@ def gaps(run: Summary) -> list[str]:
 
 def test_gpus_are_taken_together() -> None:
     two = [gpu(0), gpu(1, util_pct=100, memory_bytes=3_000, power_w=150.5, sm_clock_mhz=900)]
-    assert gpus_at({"gpus": two}) == Gpus(75, 4_000, 250.5, 900)
+    assert together(two) == Gpus(75, 4_000, 250.5, 900)
 
 
 def test_what_one_gpu_does_not_state_is_unknown_of_all() -> None:
-    assert gpus_at({"gpus": [gpu(0), gpu(1, power_w=None)]}) == Gpus(50, 2_000, None, 1_400)
-    assert gpus_at({"gpus": []}) == gpus_at({}) == Gpus()
+    assert together([gpu(0), gpu(1, power_w=None)]) == Gpus(50, 2_000, None, 1_400)
+    assert together([]) == Gpus()
 
 
 def test_over_a_phase_memory_is_the_most_and_the_rest_a_mean() -> None:

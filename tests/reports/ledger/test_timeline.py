@@ -103,6 +103,17 @@ def test_phase_is_the_one_at_the_seconds_end(tmp_path: Path) -> None:
     assert [second.phase for second in found] == ["", "warm-up", "measure", "measure", "drain"]
 
 
+def test_a_gpu_that_was_marked_once_is_the_servers_in_all_seconds(tmp_path: Path) -> None:
+    """In the first and the third second the driver names no process; a stranger's GPU is busy."""
+
+    def gpus(*, marked: bool) -> list[Record]:
+        mark = {"serves": True} if marked else {}
+        return [{"id": "ours", "util_pct": 40.0} | mark, {"id": "theirs", "util_pct": 99.0}]
+
+    found = seconds(tmp_path, *(sample(at, gpus=gpus(marked=at in (1, 3))) for at in range(4)))
+    assert [second.gpu_util_pct for second in found] == [40.0] * 4
+
+
 def test_the_server_is_seen_by_the_difference_of_two_samples(tmp_path: Path) -> None:
     def counters(requests: int, executions: int, queue_ns: int, compute_ns: int) -> Record:
         counted = triton(requests, 2, 0) | {"executions": executions}

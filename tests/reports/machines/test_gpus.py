@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.fold.samples import Readings
-from reports.machines.gpus import Gpus, GpuUse, gpus_at, used
+from reports.machines.gpus import Gpus, GpuUse, ServersGpus, together
 from reports.study.study import load_study
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, sample_line, triton
@@ -75,11 +75,13 @@ def test_where_nobody_tells_which_all_count() -> None:
 
 def test_what_the_server_sees_is_less_than_what_it_uses_and_more_than_nothing() -> None:
     three = [gpu("a", visible=True), gpu("b", visible=True, util_pct=50.0), gpu("c", util_pct=90.0)]
-    assert [one["id"] for one in used({"gpus": three})] == ["a", "b"]
-    assert gpus_at({"gpus": three}).util_pct == 25.0
+    servers = ServersGpus()
+    assert [one["id"] for one in servers.of({"gpus": three})] == ["a", "b"]
+    assert together(servers.of({"gpus": three})).util_pct == 25.0
     three[1]["serves"] = True
-    assert [one["id"] for one in used({"gpus": three})] == ["b"]
-    assert used({}) == ()
+    assert [one["id"] for one in servers.of({"gpus": three})] == ["b"]
+    assert servers.of({}) == []
+    assert ServersGpus().of({}) == ()
 
 
 def one(**stated: object) -> GpuUse:

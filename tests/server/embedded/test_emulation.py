@@ -47,7 +47,7 @@ def test_service_times_are_read_and_described(text, profile, described):
     "text",
     [
         *("h100", "40", "40+", "+1", "-1+2", "nan+1", "1+2/", "1+2+3", "60001+0", ""),
-        *("5+0,", "5+0,3", "5+0,3:", "5+0,0:3", "5+0,x:3", "5+0,3:-1", "5+0,3:nan", "5+0,3.5:3"),
+        *("5+0,", "5+0,3", "5+0,3:", "5+0,x:3", "5+0,3:-1", "5+0,3:nan", "5+0,3.5:3"),
     ],
 )
 def test_what_is_no_service_time_is_said_in_a_sentence(text):
@@ -58,6 +58,17 @@ def test_what_is_no_service_time_is_said_in_a_sentence(text):
         f" 3.1+1.3 (base + an image), 5+0,3:300 (300 for a batch of 3) "
         "or 40+0/500 (500 more for the first of a batch size), each at most 60000."
     )
+
+
+@pytest.mark.parametrize("text", ["5+0,3:300,3:1", "a100,3:9,3:9", "5+0,0:3", "5+0,-1:3", "5+0,33:3"])
+def test_each_size_is_given_once_and_is_one_that_the_model_takes(text):
+    with pytest.raises(SetUpError) as caught:
+        profile_of(text)
+    assert str(caught.value) == f"--emulate {text!r}: give each batch size once, from 1 to 32."
+
+
+def test_the_smallest_and_the_largest_size_are_taken():
+    assert profile_of("5+0,1:3,32:9").sizes_ms == ((1, 3), (32, 9))
 
 
 def test_a_profile_sets_the_parameters_of_its_model():

@@ -5,7 +5,7 @@ import os
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from server.hardware.taken_cpu import Allowance, Quotas, host_cpu_s, stopped_between
+from server.hardware.taken_cpu import Allowance, Quotas, host_cpu_s, stopped_ns
 from server.service.metrics import CpuCollector
 
 MS = 1_000_000
@@ -33,13 +33,13 @@ def test_it_adds_up_what_the_tightest_took(machine):
     allow(machine / "cgroup/pod/app", "50000 100000", 7, 9_000)
     allow(machine / "cgroup/pod", "400000 100000")
     quotas = Quotas(machine)
-    assert (quotas.cores, quotas.stopped_ns()) == (0.5, (0, 0))
+    assert (quotas.cores, quotas.take()) == (0.5, (0, 0))
     # Two threads: each stops for three quarters of ten periods.
     allow(machine / "cgroup/pod/app", "50000 100000", 17, 9_000 + 1_500_000)
-    assert quotas.stopped_ns() == (750 * MS, 1_000 * MS)
+    assert quotas.take() == (750 * MS, 1_000 * MS)
     # Five threads, for a fifth of five periods each.
     allow(machine / "cgroup/pod", "400000 100000", 5, 500_000)
-    assert (quotas.stopped_ns(), quotas.cores) == ((850 * MS, 1_500 * MS), 4.0)
+    assert (quotas.take(), quotas.cores) == ((850 * MS, 1_500 * MS), 4.0)
 
 
 def test_cgroup_v1(machine):
@@ -55,7 +55,7 @@ def test_cgroup_v1(machine):
 
 def test_no_quota_and_no_files(machine, tmp_path):
     allow(machine / "cgroup/pod", "max 100000")
-    assert (Quotas(machine).cores, Quotas(machine).stopped_ns()) == (None, (0, 0))
+    assert (Quotas(machine).cores, Quotas(machine).take()) == (None, (0, 0))
     assert Quotas(tmp_path / "none").cores is None
     assert host_cpu_s(tmp_path / "none") is None
 
@@ -63,7 +63,7 @@ def test_no_quota_and_no_files(machine, tmp_path):
 @pytest.mark.parametrize(("cores", "threads", "share"), [(0.5, 1, 0.5), (2.0, 8, 0.75), (1.5, 2, 0.25)])
 def test_a_quota_that_threads_use_up(cores, threads, share):
     summed_ns = round(1_000 * MS * (threads - cores))
-    found = stopped_between(Allowance(cores, 100 * MS, 0, 0), Allowance(cores, 100 * MS, 10, summed_ns))
+    found = stopped_ns(Allowance(cores, 100 * MS, 0, 0), Allowance(cores, 100 * MS, 10, summed_ns))
     assert found == pytest.approx(1_000 * MS * share)
 
 

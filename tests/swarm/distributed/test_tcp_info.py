@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from swarm.distributed.tcp_stats import ESTABLISHED, has_bbr, parse_tcp_info, read_tcp_info
+from swarm.distributed.tcp_stats import ESTABLISHED, congestion_of, parse_tcp_info, read_tcp_info
 
 FULL = struct.pack("=8B24I4Q2I4I4Q2I2Q4I", *[1] + [0] * 7, *range(100, 146))
 """Every field that is read, in the order of `struct tcp_info`: 100 for the first of 32 bits, and so on."""
@@ -48,7 +48,7 @@ def test_the_congestion_control_of_a_real_connection(name: bytes, told: dict[str
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
         except OSError:
             pytest.skip(f"this kernel has no {name.decode()}, or does not allow it")
-        assert has_bbr(connection) == told
+        assert congestion_of(connection) == told
 
 
 def test_an_older_kernel_tells_less() -> None:

@@ -17,18 +17,18 @@ from swarm import __main__ as swarm
 from swarm.links import command, network
 from swarm.links.command import measured_table, profiles_table
 from swarm.links.measure import Measured
-from swarm.links.profiles import read_profiles
+from swarm.links.profiles import LinkProfile, read_profiles
 from tests.swarm.links.means import ROOT, here, namespaces_of, real, serving
 
 KNOWN = read_profiles()
 LIST = """
- link         rtt ms  Mbit/s  loss %  queue kB  TCP    description
- ───────────────────────────────────────────────────────────────────────────────────────────────
- lan               0       –       0         –  cubic  a plain cable: nothing is emulated
- wan-a100         14     210    0.07      1000  cubic  the published study's way to its A100
- wan-rtx4090      30     160    0.07      1000  cubic  the published study's way to its RTX 4090
- home             20      50       0       250  cubic  a household line: near, narrow, clean
- clean-long       80    1000       0     10000  cubic  across an ocean: long, wide, clean
+ link         rtt ms  Mbit/s  loss %  queue or burst kB  TCP    description
+ ────────────────────────────────────────────────────────────────────────────────────────────────────────
+ lan               0       –       0                  –  cubic  a plain cable: nothing is emulated
+ wan-a100         14     210    0.07               1000  cubic  the published study's way to its A100
+ wan-rtx4090      30     160    0.07               1000  cubic  the published study's way to its RTX 4090
+ home             20      50       0                250  cubic  a household line: near, narrow, clean
+ clean-long       80    1000       0              10000  cubic  across an ocean: long, wide, clean
 """
 MEASURED = """
  wan-a100, emulated by our forwarder  asked  measured
@@ -67,6 +67,11 @@ def printed(table: object) -> str:
 
 def test_the_list_of_links() -> None:
     assert printed(profiles_table(KNOWN.values())) == LIST
+
+
+def test_a_policer_is_listed_with_its_burst() -> None:
+    policer = LinkProfile("police", mbit_per_s=40, burst_bytes=60_000)
+    assert printed(profiles_table([policer])).split()[-2:] == ["60", "cubic"]
 
 
 def test_asked_beside_measured() -> None:

@@ -86,6 +86,9 @@ def test_profiles_are_named_in_a_list() -> None:
     )
 
 
+RATE_AND_ROOM = (
+    "mbit_per_s needs queue_bytes (or burst_bytes, for a policer), and neither stands without mbit_per_s"
+)
 FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, burst_bytes, congestion_control"
 
 
@@ -113,11 +116,15 @@ FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, burst
         ),
         (
             "[x]\nmbit_per_s = 5",
-            ": [x] has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both",
+            f": [x]: {RATE_AND_ROOM}",
         ),
         (
             "[x]\nqueue_bytes = 5000",
-            ": [x] has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both",
+            f": [x]: {RATE_AND_ROOM}",
+        ),
+        (
+            "[x]\nburst_bytes = 5000",
+            f": [x]: {RATE_AND_ROOM}",
         ),
         (
             "[x]\nmbit_per_s = 5\nqueue_bytes = 5000\nburst_bytes = 5000",

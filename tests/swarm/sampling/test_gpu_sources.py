@@ -83,3 +83,18 @@ def test_its_address_is_completed_and_tried(exporter: str) -> None:
         check_metrics({}, dcgm="127.0.0.1:1")
     with pytest.raises(UsageError, match=r"^--dcgm-metrics-url 'gpu': give host:port"):
         check_metrics({}, dcgm="gpu")
+
+
+@pytest.mark.parametrize(
+    "page", ["", "<html>Not a page of metrics</html>", "http_requests_total 7\n", "DCGM_FI_DEV_GPU_UTIL{ 9\n"]
+)
+def test_a_page_without_figures_of_gpus_is_refused(page: str) -> None:
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start("200 OK", [])
+        return [page.encode()]
+
+    with (
+        serving(answer) as address,
+        pytest.raises(UsageError, match=r"has no figures of GPUs: give dcgm-exporter's page$"),
+    ):
+        check_metrics({}, dcgm=address)

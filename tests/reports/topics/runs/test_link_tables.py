@@ -40,6 +40,12 @@ def test_a_link_is_shown_as_asked_and_as_measured_by_each_host(tmp_path: Path) -
     assert table.caption.endswith("Emulated by tun.")
 
 
+def test_a_policer_shows_its_burst(tmp_path: Path) -> None:
+    policer = LINK | {"queue_bytes": 0, "burst_bytes": 60_000}
+    table = links(studied(tmp_path, links=[policer]))
+    assert (str(table.heads[8]), texts(table)[0][8]) == ("queue or burst kB", "60.0")
+
+
 def test_a_host_tells_of_itself_and_what_it_does_not_is_a_dash(tmp_path: Path) -> None:
     told = {"name": "h1", "kind": "netns", "workers": 4, "facts": FACTS}
     table = hosts(studied(tmp_path, hosts=[told, {"name": "far", "kind": "ssh"}]))

@@ -54,13 +54,14 @@ def heard(master_socket: MasterSocket, kind: str, data: Any, worker: str = "w") 
 
 def test_a_worker_that_floods_is_heard_as_often_as_any_needs(master_socket: MasterSocket) -> None:
     heard(master_socket, "client_ready", "2.47.0")
-    got = 0
+    got, refusals = 0, set[str]()
     for _ in range(20_000):
-        with contextlib.suppress(RefusedMessage):
+        try:
             heard(master_socket, "heartbeat", HEART)
             got += 1
-    with pytest.raises(RefusedMessage, match="more messages than a worker sends"):
-        heard(master_socket, "heartbeat", HEART)
+        except RefusedMessage as refused:
+            refusals.add(str(refused))
+    assert any("more messages than a worker sends" in text for text in refusals)
     assert got <= MESSAGES_PER_S * (BURST_S + 10)
     heard(master_socket, "client_ready", "2.47.0", "another")
     assert heard(master_socket, "heartbeat", HEART, "another").data == HEART

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from swarm.taken_cpu import text_of
+
 MOUNT, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 PERIOD_US = 100_000
 """The kernel's own default: within each such period a group may use its quota, and then it stands still."""
@@ -88,11 +90,3 @@ def empty(folder: Path) -> None:
             with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         time.sleep(LOOK_S)
-
-
-def text_of(file: Path) -> str:
-    """A file's text; nothing where there is no such file."""
-    try:
-        return file.read_text()
-    except OSError:
-        return ""

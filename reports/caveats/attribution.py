@@ -5,7 +5,7 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.format import NS_PER_MS, digits, known
-from reports.summary.link import carried_per_s, exceeds, told_rate
+from reports.summary.link import BYTES_OF_MBIT, carried_per_s, exceeds, told_rate
 from reports.summary.summary import Summary, unclear
 
 COLD_SHARE = 0.05
@@ -14,7 +14,6 @@ PER_REQUEST = "per-request"
 SENT_SHARE = 0.9
 """Of the successes' bytes: the kernel has seen them all and more, unless connections closed meanwhile."""
 NS_PER_US = 1_000
-BYTES_OF_MBIT = 1e6 / 8
 LEAST_LONE, MOST_LONE = 0.5, 1.5
 """Of the batching delay: how long a request waits that nobody joins, scheduling included."""
 

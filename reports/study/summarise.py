@@ -28,10 +28,10 @@ from reports.fold.windows import (
 )
 from reports.fold.workers import worker_shares
 from reports.limits.rules import limit_of
+from reports.summary.link import BYTES_OF_MBIT
 from reports.summary.network import remainder
 from reports.summary.summary import Summary
 
-BYTES_OF_MBIT = 1e6 / 8
 DISTRIBUTIONS = {
     "latency": "latency",
     "service": "service_time",

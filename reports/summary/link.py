@@ -3,6 +3,7 @@
 from reports.fold.records import ratio
 from reports.summary.summary import Summary
 
+BYTES_OF_MBIT = 1e6 / 8
 WRONG_SHARE = 1.05
 """Of the rate that was told: no link carries more than its rate, so that this one is not the link's."""
 

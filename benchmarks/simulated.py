@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from benchmarks.noise import Figures, Session
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import STUDY, Side
-from reports.gates.blocks import RunBlocks
 from reports.gates.source import GateSource
+from reports.summary.blocks import RunBlocks
 
 BEGAN_S = 1_795_258_800
 P95_MS = 30.0

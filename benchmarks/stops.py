@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks.bounds import Bounds
 from benchmarks.noise import PERCENT, Figures, Noise, seconds_of
 from reports.fold.windows import Results
-from reports.gates.blocks import BlockSeries
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.histogram.buckets import Buckets, indices_of
+from reports.summary.blocks import BlockSeries
 from swarm.output.early_stop import CERTAIN, LOOK_S, chance_of, is_certain, look_at, unlucky
 
 PHASES, BAD_ONES = 1_000, 20

@@ -5,13 +5,15 @@ from dataclasses import replace
 from math import ceil
 
 from reports.format import NS_PER_MS, plural
-from reports.gates.blocks import BlockSeries
-from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, mean_of, of_values, share_of
+from reports.gates.evidence import Evidence, of_values
 from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, allowed, shown, unknown
 from reports.histogram.buckets import percentiles_ns
+from reports.stats.paired import mean_of
+from reports.stats.shares import LEAST_BLOCKS, Share, share_of
+from reports.summary.blocks import BlockSeries
 
 Held = tuple[Share, float]
 """A share, and what it is held against."""

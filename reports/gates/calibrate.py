@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri, nctdtrinc, ndtri, stdtrit
 
-from reports.gates.evidence import LEVEL, Mean, fewest, holm, of_ratio
+from reports.gates.evidence import fewest, of_ratio
 from reports.gates.source import Counting, GateSource
 from reports.gates.verdict import LEAST_REPEATS
+from reports.stats.paired import Mean, holm
+from reports.stats.shares import LEVEL
 
 MOST_FLIPS, SEED = 10_000, 1
 Numbers = npt.NDArray[np.float64]

@@ -9,12 +9,13 @@ from statistics import fmean
 from typing import TypeVar
 
 from reports.format import plural
-from reports.gates.evidence import Mean, apart_of, mean_of, of_ratio
+from reports.gates.evidence import apart_of, of_ratio
 from reports.gates.require import results_needed
 from reports.gates.select import Planned
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import LEAST_REPEATS, Claim, unknown
+from reports.stats.paired import Mean, mean_of
 from reports.stats.repeats import grouped
 
 LEAST_STUDIES = 3

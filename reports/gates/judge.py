@@ -10,7 +10,6 @@ from dataclasses import replace
 from reports.caveat import Trait
 from reports.gates.absolute import judge_absolute
 from reports.gates.compared import judge_baseline, judge_pair, unlike
-from reports.gates.evidence import LEVEL, holm
 from reports.gates.require import FAILURE_RATIO, GateError, Require
 from reports.gates.select import Planned, cells_of, check_names, is_floor, pairs_of, unpaired
 from reports.gates.source import Counting, GateSource, check_once
@@ -18,6 +17,8 @@ from reports.gates.thresholds import TEXTS, WARN, Gates, Threshold, fits
 from reports.gates.verdict import FAIL, INCONCLUSIVE, PASS, Claim, Verdict, unknown, verdict_of
 from reports.ledger.ledger import Record
 from reports.ledger.records import LATER
+from reports.stats.paired import holm
+from reports.stats.shares import LEVEL
 
 TOLD = 4
 """Values of the study in a sentence."""

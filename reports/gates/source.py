@@ -11,13 +11,13 @@ from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side, conditions, side_of_study
 from reports.fold.records import ratio
 from reports.format import plural
-from reports.gates.blocks import RunBlocks, read_blocks
 from reports.gates.require import FAILURE_RATIO, UNEXPLAINED_SHARE, GateError, JudgedBy, results_in_a_run
 from reports.gates.select import Planned, planned_cell
 from reports.gates.thresholds import FAIL, Threshold
 from reports.ledger.ledger import Record, Tag
 from reports.stats.repeats import grouped
 from reports.study.study import Study
+from reports.summary.blocks import RunBlocks, read_blocks
 
 OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
 """They are known of a run of which no request succeeded, too."""

@@ -18,14 +18,14 @@ from reports.fold.run_records import RunRecords
 from reports.fold.windows import Distribution
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds
-from reports.gates.blocks import MOST_BLOCKS, BlockSeries, RunBlocks
-from reports.gates.evidence import LEAST_BLOCKS, Counts, Share
 from reports.gates.require import PERCENTILES
 from reports.gates.select import cells_of
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import Claim, measured
 from reports.histogram.buckets import percentiles_ns
 from reports.ledger.ledger import tag_of
+from reports.stats.shares import LEAST_BLOCKS, Share
+from reports.summary.blocks import MOST_BLOCKS, BlockSeries, Counts, RunBlocks
 from swarm.output.run_fold import LiveSecond
 
 CERTAIN = 0.001

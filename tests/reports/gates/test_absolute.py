@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from reports.gates.absolute import of_seconds
-from reports.gates.blocks import BlockSeries
-from reports.gates.evidence import LEVEL
 from reports.gates.thresholds import parse_gates
 from reports.gates.verdict import Verdict
+from reports.stats.shares import LEVEL
+from reports.summary.blocks import BlockSeries
 from tests.reports.builder import Book
 from tests.reports.gates.book import MS, a_book, add, judged, own, repeats, require, source
 

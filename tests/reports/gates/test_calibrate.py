@@ -19,8 +19,8 @@ from reports.gates.calibrate import (
     pairs_to_pass,
     passable,
 )
-from reports.gates.evidence import LEVEL
 from reports.gates.source import GateSource
+from reports.stats.shares import LEVEL
 
 CELL, COLUMN = "onnx-http/b1/c1", "latency_p50_ms"
 

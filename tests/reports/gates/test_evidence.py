@@ -5,8 +5,10 @@ from math import exp, log
 import pytest
 from scipy.stats import t, ttest_1samp
 
-from reports.gates.evidence import LEVEL, apart_of, fewest, holm, mean_of, of_ratio, of_values
+from reports.gates.evidence import apart_of, fewest, of_ratio, of_values
 from reports.stats.log_ratio import RESOLUTION
+from reports.stats.paired import holm, mean_of
+from reports.stats.shares import LEVEL
 
 LOGS = [0.10, 0.13, 0.16, 0.12, 0.14]
 

@@ -8,11 +8,12 @@ import pytest
 
 from reports.__main__ import main
 from reports.gates import judge as module
-from reports.gates.evidence import LEVEL, Evidence
+from reports.gates.evidence import Evidence
 from reports.gates.judge import judge
 from reports.gates.source import GateSource
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.gates.verdict import Claim
+from reports.stats.shares import LEVEL
 from tests.reports.gates.book import a_book, a_study, add, own, require, source
 
 KEPT = parse_gates(require("latency_p95_ms <= 120", endpoint="'onnx-grpc'"), "x")

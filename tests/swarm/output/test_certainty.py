@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.stops import ALIKE, INDEPENDENT, ROUGH, STORMS, Phase, stopped_after
 from reports.fold.windows import Results
-from reports.gates.blocks import BlockSeries
 from reports.gates.thresholds import Threshold, parse_gates
+from reports.summary.blocks import BlockSeries
 from swarm.output.early_stop import CERTAIN, chance_of, is_certain, look_at, unlucky, variance
 
 FAILING = Results(failure_kinds=Counter(timeout=200))

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from reports.fold.records import readable
 from reports.fold.windows import Results
-from reports.gates.evidence import Counts
 from reports.histogram.buckets import Buckets, middles_ns, together
 from reports.ledger.ledger import FILE_NAME, Record, Tag, outline, records_of_runs, tag_of
 
@@ -20,6 +19,7 @@ MOST_BLOCKS = 300
 MOST_OF_ALL = 50_000
 """Of a study: some 200 MB."""
 AT_ONCE = 500
+Counts = npt.NDArray[np.float64]
 NAMES = frozenset({"latency", "service_time"})
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.gates.blocks import MOST_BLOCKS, BlockSeries, RunBlocks, read_blocks
+from reports.summary.blocks import MOST_BLOCKS, BlockSeries, RunBlocks, read_blocks
 from tests.reports.builder import Book
 from tests.reports.gates.book import MS, a_book, add
 from tests.reports.lines import FIRST_SECOND, window

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from reports.gates.evidence import Counts, Share, share_of
+from reports.stats.shares import Share, share_of
+from reports.summary.blocks import Counts
 
 EACH = 100.0
 

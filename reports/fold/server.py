@@ -141,7 +141,8 @@ class ServerSide:
     is that over the time of all instances, at most 1. `batches` are the executions by size, where it tells.
     `steps` are the models of an ensemble, the one that computes last. `several` says how other servers were
     seen to have a part of the requests, empty where none was: what was counted is then of one of them, and
-    how busy all were is unknown. `silent`: it was asked, and states no times at all.
+    how busy all were is unknown. `silent`: it was asked, and states no times at all. `span_ns` is the time
+    between the two readings, made under load; None where they waited for all requests.
     """
 
     requests: int | None = None
@@ -156,6 +157,7 @@ class ServerSide:
     several: str = ""
     gap: Caveat | None = None
     silent: bool = False
+    span_ns: int | None = None
 
     @property
     def total_ns(self) -> float | None:
@@ -180,10 +182,10 @@ class ServerSide:
 
     def over(self, phase_ns: float | None, serving: Serving | None) -> "ServerSide":
         """The same of a phase so long, of a server that was set up so."""
-        told = serving or Serving()
-        busy, crowded = _busy(self, phase_ns or 0.0, told.instances)
+        told, whole_ns = serving or Serving(), self.span_ns or phase_ns or 0.0
+        busy, crowded = _busy(self, whole_ns, told.instances)
         instances = {} if self.several else told.steps or {}
-        steps = {name: step.over(phase_ns or 0.0, instances.get(name)) for name, step in self.steps.items()}
+        steps = {name: step.over(whole_ns, instances.get(name)) for name, step in self.steps.items()}
         return replace(
             self,
             busy=None if self.several else busy,
@@ -225,7 +227,9 @@ def server_side(
     if not stated or not windows.server_count:
         return counted
     if counted.executing_ns is None:
-        counted = replace(counted, executing_ns=stated.get("compute"), executions=windows.server_count)
+        counted = replace(
+            counted, executing_ns=stated.get("compute"), executions=windows.server_count, span_ns=None
+        )
     means = {part: total / windows.server_count for part, total in stated.items()}
     return replace(counted, parts=means, silent=False)
 
@@ -256,7 +260,14 @@ def counted_side(
     if away := sum(text.startswith(REFUSED) for text in missed):
         said = f"nobody listened at the server's address in {plural(away, 'second')} of the phase"
         return ServerSide(gap=caveat("server-lost", said))
-    return _of_one(edges, windows.sent, missed, sampled, began_s)
+    found = _of_one(edges, windows.at_server, missed, sampled, began_s)
+    return replace(found, span_ns=_grown(*edges))
+
+
+def _grown(before: Record, after: Record) -> int | None:
+    """The time from one reading to the other; None where they do not tell."""
+    first_ns, last_ns = before.get("t_ns"), after.get("t_ns")
+    return None if first_ns is None or last_ns is None else last_ns - first_ns
 
 
 def _of_one(

@@ -28,8 +28,13 @@ KINDS_OF_ERRORS = frozenset(map(str, ErrorKind))
 HISTOGRAM = "HIST"
 """The first characters of every encoded histogram."""
 COLUMNS = {*NUMBERS, *OTHERS}
-DRAINED = ("users", "finished", "abandoned", "sent", "phase_ns", "due", "dropped", "overslept")
-"""What a drained worker reports."""
+DRAINED = (
+    *("users", "users_ns", "finished", "abandoned", "beyond"),
+    *("sent", "phase_ns", "due", "dropped", "overslept"),
+)
+"""What a drained worker reports: `users_ns` is the time of all users together, from each one's first start in
+the phase to its last end; `beyond` are requests of other phases that a server may have counted in it.
+"""
 
 
 def is_text(value: Any) -> bool:

@@ -110,6 +110,36 @@ class Window:
         return record
 
 
+@dataclass
+class Tally:
+    """What came back of one phase so far; `users_ns` has the first start and the last end of each user."""
+
+    ok: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    users_ns: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, result: Result) -> None:
+        """Count one Result."""
+        if result.abandoned:
+            self.abandoned += 1
+            return
+        self.ok += result.ok
+        self.failed += not result.ok
+        first_ns, _ = self.users_ns.get(result.user, (result.start_ns, 0))
+        self.users_ns[result.user] = (first_ns, result.end_ns)
+
+    @property
+    def finished(self) -> int:
+        """Successes and failures."""
+        return self.ok + self.failed
+
+    @property
+    def spans_ns(self) -> int:
+        """From each user's first start to its last end, all users together."""
+        return sum(last_ns - first_ns for first_ns, last_ns in self.users_ns.values())
+
+
 class Recorder:
     """Takes Results one by one, gives Windows back when their second is over."""
 
@@ -120,13 +150,15 @@ class Recorder:
         self._raw: list[Result] = []
         self.raw_left = 0
         """How many more raw Results of measure phases to keep for `take_raw`."""
-        self._users: set[int] = set()
-        self.ok = self.failed = self.abandoned = 0
+        self._tallies: defaultdict[str, Tally] = defaultdict(Tally)
 
-    def begin_phase(self) -> None:
-        """Count afresh: the progress counters are of one phase."""
-        self.ok = self.failed = self.abandoned = 0
-        self._users = set()
+    def begin_cell(self) -> None:
+        """Count afresh."""
+        self._tallies.clear()
+
+    def tally(self, phase: str) -> Tally:
+        """What came back of the requests that began in a phase of the cell."""
+        return self._tallies[phase]
 
     def add(self, result: Result) -> None:
         """Record one Result."""
@@ -140,12 +172,7 @@ class Recorder:
         if self.raw_left and result.phase == "measure":
             self._raw.append(result)
             self.raw_left -= 1
-        if result.abandoned:
-            self.abandoned += 1
-            return
-        self.ok += result.ok
-        self.failed += not result.ok
-        self._users.add(result.user)
+        self._tallies[result.phase].add(result)
 
     def _window(self, result: Result, second: int, now: int) -> Window:
         """The window of a Result in that second; made in the second `now` where there is none."""
@@ -202,8 +229,3 @@ class Recorder:
 
     def _take(self, key: Key) -> dict[str, Any]:
         return self._windows.pop(key).to_record(key)
-
-    @property
-    def users(self) -> int:
-        """How many users finished a request in the phase."""
-        return len(self._users)

@@ -249,7 +249,8 @@ class Shipper:
         assignment, recorder = self.assignment, self._recorder
         if assignment is None:
             return
-        counts = (assignment.cell, assignment.repeat, assignment.phase, recorder.ok, recorder.failed)
+        tally = recorder.tally(assignment.phase)
+        counts = (assignment.cell, assignment.repeat, assignment.phase, tally.ok, tally.failed)
         if counts != self._told:
             self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
             self._told = counts

@@ -6,6 +6,7 @@ from locust.runners import Runner
 import math
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -38,6 +39,8 @@ from users.transport.sockets import resolved
 
 OF_PACER = ("due", "dropped", "overslept")
 NOTHING_DONE = {name: None if name in OF_PACER else 0 for name in DRAINED}
+TAKES_TIME = frozenset({"cool_down", "drain"})
+"""Orders that wait for requests: a second, less patient one must not wait for the first."""
 SOON_NS = 1_000_000_000
 """A start further away than this was not agreed on: the clocks of the hosts differ."""
 
@@ -54,6 +57,10 @@ class Worker:
         self._settings: dict[str, Any] = {}
         self._assignment: Assignment | None = None
         self._entered_ns = 0
+        self._marked = self._carried = 0
+        """Requests of the warm-up that had finished at a mark, and those that a server may count after it."""
+        self._ended: tuple[str, dict[str, Any]] | None = None
+        """The phase whose requests are awaited, and its figures."""
         self._drained_seq = 0
         self._asked: Queue[dict[str, Any]] = Queue()
         for user_class in environment.user_classes:
@@ -73,9 +80,8 @@ class Worker:
             self._recorder.add(result)
 
     def _on_ask(self, msg: Any, **_: Any) -> None:
-        # Never here: Locust's message loop must not wait for us. One after the other, in the order asked; but
-        # a drain waits for requests, and a second, less patient one must not wait for it.
-        if msg.data["op"] == "drain":
+        # Never here: Locust's message loop must not wait for us. One after the other, in the order asked.
+        if msg.data["op"] in TAKES_TIME:
             gevent.spawn(self._answer, dict(msg.data))
         else:
             self._asked.put(dict(msg.data))
@@ -129,22 +135,63 @@ class Worker:
         user_class = user_class_of(self._environment.user_classes)
         assignment = assignment_of(data, self._settings, self._images)
         user_class.assignment = self._assignment = self._shipper.assignment = assignment
-        self._recorder.begin_phase()
+        self._recorder.begin_cell()
+        self._marked, self._ended = 0, None
         settle_memory()
         return {}
 
+    def _do_mark(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The server's counters are read next: it has counted the requests that finished until now."""
+        assert self._assignment is not None
+        self._marked = self._recorder.tally(self._assignment.phase).finished
+        return {}
+
     def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Enter a phase in which users send."""
+        """Enter a phase in which users send; if they do so already, without a break."""
         assert self._assignment is not None
         if data["seq"] < self._drained_seq:
             return {}  # it waited behind a longer task while that phase came to its end
         self._shipper.mark()
         self._shipper.workers = data["share"][1]
-        self._recorder.begin_phase()
-        self._entered_ns = start_ns(data["start_utc_ns"], wall_ns(), time.perf_counter_ns())
+        self._carried, self._ended = self._assignment.sent - self._marked, None
+        self._shipper.end_path()
+        self._enter(data)
         self._shipper.begin_path(data["phase"])
-        self._assignment.enter(data["phase"], self._pacer(data))
         return {}
+
+    def _enter(self, data: dict[str, Any]) -> None:
+        assert self._assignment is not None
+        self._entered_ns = start_ns(data["start_utc_ns"], wall_ns(), time.perf_counter_ns())
+        self._assignment.enter(data["phase"], self._pacer(data))
+
+    def _do_cool_down(self, data: dict[str, Any]) -> dict[str, Any]:
+        """End the phase, and go on sending until its requests have come back under the same load."""
+        assignment = self._assignment
+        if assignment is None:
+            return {}
+        self._shipper.mark()
+        self._shipper.end_path()
+        ended, _ = self._ended = assignment.phase, self._figures(assignment)
+        self._enter(data)
+        self._wait(lambda: assignment.under_way[ended], data["patience_s"])
+        return {"succeeded": self._recorder.tally(ended).ok}
+
+    def _figures(self, assignment: Assignment) -> dict[str, Any]:
+        """What a drained worker reports of the phase under way, which ends."""
+        phase_ns, pacer = time.perf_counter_ns() - self._entered_ns, assignment.pacer
+        pacer.close()
+        return {
+            "sent": assignment.sent,
+            "phase_ns": phase_ns,
+            **{name: getattr(pacer, name) if pacer.paced else None for name in OF_PACER},
+            **({"dropped_by_s": sorted(pacer.dropped_by_s.items())} if pacer.dropped else {}),
+        }
+
+    def _wait(self, left: Callable[[], int], patience_s: float) -> None:
+        """Until none is left, or patience ends."""
+        deadline = time.monotonic() + patience_s
+        while left() and time.monotonic() < deadline:
+            gevent.sleep(0.002)
 
     def _pacer(self, data: dict[str, Any]) -> Pacer:
         """What starts the users' requests: a phase with `arrivals` is open-loop."""
@@ -171,24 +218,22 @@ class Worker:
         if assignment is None:
             return NOTHING_DONE
         self._shipper.mark()
+        later = assignment.sent if self._ended else 0
+        phase, figures = self._ended = self._ended or (assignment.phase, self._figures(assignment))
         assignment.enter("drain")
-        phase_ns = time.perf_counter_ns() - self._entered_ns
-        deadline = time.monotonic() + data["patience_s"]
-        while assignment.in_flight and time.monotonic() < deadline:
-            gevent.sleep(0.002)
+        self._wait(lambda: assignment.in_flight, data["patience_s"])
         self._shipper.end_path()
+        tally, left = self._recorder.tally(phase), assignment.under_way[phase]
         if assignment.in_flight:
             self._assignment = self._shipper.assignment = None
         self._shipper.flush()
-        recorder, pacer = self._recorder, assignment.pacer
         return {
-            "users": recorder.users,
-            "finished": recorder.ok + recorder.failed,
-            "abandoned": assignment.in_flight + recorder.abandoned,
-            "sent": assignment.sent,
-            "phase_ns": phase_ns,
-            **{name: getattr(pacer, name) if pacer.paced else None for name in OF_PACER},
-            **({"dropped_by_s": sorted(pacer.dropped_by_s.items())} if pacer.dropped else {}),
+            "users": len(tally.users_ns),
+            "users_ns": tally.spans_ns,
+            "finished": tally.finished,
+            "abandoned": left + tally.abandoned,
+            "beyond": self._carried + later,
+            **figures,
         }
 
     def part(self) -> None:

@@ -170,9 +170,9 @@ class Workers:
 
     def _remember(self, op: str, message: dict[str, Any]) -> None:
         """Keep what a late worker must be told: the study, the cell, and the phase while it lasts."""
-        if op in ("cell", "drain"):
+        if op in ("cell", "cool_down", "drain"):
             self._standing.pop("phase", None)
-        if op not in ("drain", "share"):
+        if op in ("study", "cell", "phase"):
             self._standing[op] = message
 
     def forget(self) -> None:

@@ -81,7 +81,7 @@ class RunPhases:
         self._deps, self._log, self._terms = deps, log, terms
         self._missing = self._seat()
         self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
-        self._measuring = self._short = False
+        self._measuring = self._cooling = self._short = False
         deps.collector.begin_phase(run.cell.name, run.repeat, "")
         log.event(run, "start", workers=self._run_workers.names, hosts=self._run_workers.hosts)
 
@@ -93,14 +93,18 @@ class RunPhases:
             return str(missing)
         return ""
 
-    def ask(self, op: str, data: dict[str, Any], patience_s: float) -> None:
-        """Ask all workers. Raises RunFailedError where one cannot do it, StudyError where none answers."""
+    def ask(self, op: str, data: dict[str, Any], patience_s: float) -> Sequence[dict[str, Any]]:
+        """Their answers to what is asked of all workers.
+
+        Raises RunFailedError where one cannot do it, StudyError where none answers.
+        """
         answers = self._deps.workers.ask(op, data, patience_s)
         self._note_lost(answers.lost)
         if answers.errors:
             raise RunFailedError("; ".join(answers.errors))
         if not answers.replies:
             raise self._nobody(f"no worker answered within {patience_s:g} s")
+        return list(answers.replies.values())
 
     def send(self, phase: str, over: Callable[[int, float], bool]) -> None:
         """Let the users send until it is `over`, which is told how many have finished, and the seconds."""
@@ -110,7 +114,7 @@ class RunPhases:
         collector.begin_phase(run.cell.name, run.repeat, phase)
         deps.sampler.enter(phase)
         self._log.phase(run, phase, start_ns)
-        self._measuring = phase == "measure"
+        self._measuring, self._cooling = phase == "measure", False
         now_ns = deps.wall_ns()
         start_ns = start_ns or now_ns + round(LEAD_S * 1e9 if run.cell.open else 0)
         began = moved = deps.clock() + (start_ns - now_ns) / 1e9
@@ -146,11 +150,33 @@ class RunPhases:
         orders = {"phase": phase, "arrivals": cell.arrivals, "rate": rate, "profile": profile, "seed": seed}
         return {**orders, "start_utc_ns": start_utc_ns}
 
-    def settle(self, patience_s: float) -> None:
-        """Stop sending and wait for what is in flight; after a measure phase, write what each worker says."""
+    def mark(self) -> None:
+        """The server's counters are read next, under load: workers tell what they counted until then."""
+        self.ask("mark", {}, ACKNOWLEDGE_S)
+
+    def cool_down(self) -> int:
+        """End the measure phase, with the load kept on until all its requests have come back; the successes.
+
+        So its last requests meet as many others as its first. Raises RunFailedError or StudyError.
+        """
+        self._end_measuring()
+        lead_ns = round(LEAD_S * 1e9 if self.run.cell.open else 0)
+        orders = self._orders("drain", self._deps.wall_ns() + lead_ns)
+        patience_s = self._terms.drain_s
+        replies = self.ask("cool_down", {**orders, "patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
+        return sum(reply.get("succeeded", 0) for reply in replies)
+
+    def _end_measuring(self) -> None:
+        if self._cooling:
+            return
+        self._cooling = True
         if self._measuring:
             self._log.phase(self.run, "drain")
         self._deps.sampler.enter("drain")
+
+    def settle(self, patience_s: float) -> None:
+        """Stop sending and wait for what is in flight; after a measure phase, write what each worker says."""
+        self._end_measuring()
         answers = self._deps.workers.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
         if self._measuring:
             for worker, reply in answers.replies.items():

@@ -79,7 +79,7 @@ class FakeCollector:
         self.ok += self.rate
         self.failed += self.fail_rate
         if self.ok + self.failed > self.steady_after:
-            self.fold.latest = [STEADY] * 3
+            self.fold.latest = [STEADY] * 12
 
 
 class FakeSampler:
@@ -149,7 +149,8 @@ class FakeWorkers:
         if op in self.errors:
             return Answers(op, {worker: {"error": self.errors[op]} for worker in self.present})
         drained = {"users": self.users, "finished": 5, "abandoned": 0, "dropped": self.dropped}
-        return Answers(op, {worker: drained if op == "drain" else {} for worker in self.present})
+        told = {"drain": drained, "cool_down": {"succeeded": 5}}.get(op, {})
+        return Answers(op, {worker: dict(told) for worker in self.present})
 
 
 class Stand:

@@ -54,15 +54,20 @@ def read_counters(endpoint: Endpoint) -> dict[str, Any]:
         return {"error": text, "error_kind": str(error.kind)}
 
 
-def settled(read: Callable[[], dict[str, Any]], sleep: Callable[[float], None]) -> dict[str, Any]:
-    """What is read once two readings agree, or patience ends: some count a request after answering it."""
-    last, now = None, read()
+def counted(read: Callable[[], dict[str, Any]], least: int, sleep: Callable[[float], None]) -> dict[str, Any]:
+    """What is read once it holds `least` requests, or patience ends: some count one after answering it."""
+    now = read()
     for _ in range(SETTLE_TRIES):
-        if now == last or "error" in now:
+        if "requests" not in now.get("counters", {}) or requests_in(now) >= least:
             break
         sleep(SETTLE_S)
-        last, now = now, read()
+        now = read()
     return now
+
+
+def requests_in(reading: dict[str, Any]) -> int:
+    """How many requests a server has counted since its start; 0 where it does not tell."""
+    return int(reading.get("counters", {}).get("requests") or 0)
 
 
 @contextmanager

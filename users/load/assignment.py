@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import secrets
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +26,7 @@ from users.transport.transports import TRANSPORTS
 
 PREPARED, LIBRARY = "prepared", "library"
 """How the client makes its requests: once, before any load, or each from its array during the measurement."""
-SENDING = frozenset({"warm-up", "measure"})
+DRAIN = "drain"
 LINE_BYTES = 64
 """Each body begins at a cache line of the processor."""
 HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
@@ -38,8 +39,8 @@ class Assignment:
     Requests of a pool that was prepared with an id are each sent under one of their own.
 
     `golden`: float32 of shape [n, dimension], or None to skip that check. `images`: the pictures from which
-    each request is rebuilt, or None to send the pool as it was prepared. `sent` and `in_flight` are of
-    requests: those begun since the phase was entered, and those not yet ended.
+    each request is rebuilt, or None to send the pool as it was prepared. `sent` are the requests begun since
+    the phase was entered, `under_way` those not yet ended, by the phase in which they began.
     """
 
     codec: Codec
@@ -51,10 +52,10 @@ class Assignment:
     min_cosine: float = 0.999
     images: ImageSet | None = None
     channels: str = PER_USER
-    phase: str = "drain"
+    phase: str = DRAIN
     pacer: Pacer = field(default_factory=ClosedPacer)
     sent: int = 0
-    in_flight: int = 0
+    under_way: Counter[str] = field(default_factory=Counter)
     start_event: Event = field(default_factory=Event)
     seats: itertools.count[int] = field(default_factory=itertools.count)
     connected: int = 0
@@ -70,6 +71,11 @@ class Assignment:
         """Whom it asks."""
         return self.codec.endpoint
 
+    @property
+    def in_flight(self) -> int:
+        """How many requests have not ended."""
+        return self.under_way.total()
+
     def count_connection(self) -> None:
         """A user sends its first request: connections are made by those."""
         self.connected += 1
@@ -81,15 +87,17 @@ class Assignment:
         return f"{self.token:08x}{next(self.numbers):08x}"
 
     def enter(self, phase: str, pacer: Pacer | None = None) -> None:
-        """Begin a phase: users send in `warm-up` and `measure`, when the pacer says, else hold still."""
-        self.phase = phase
-        if phase in SENDING:
-            self.sent = 0
+        """Begin a phase: users send when the pacer says, at once without one; without one a drain stops them.
+
+        What is under way goes on, and belongs to the phase in which it began.
+        """
+        self.phase, self.sent = phase, 0
+        self.pacer.close()
+        if pacer is None and phase == DRAIN:
+            self.start_event.clear()
+        else:
             self.pacer = pacer or ClosedPacer()
             self.start_event.set()
-        else:
-            self.start_event.clear()
-            self.pacer.close()
 
 
 def prepare_pool(codec: Codec, images: ImageSet, batch: int, request_id: str = "") -> list[PreparedRequest]:

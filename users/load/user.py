@@ -106,7 +106,7 @@ class InferenceUser(User):
         encode_ns, request_id = 0, ""
         self._count_connection()
         assignment.sent += 1
-        assignment.in_flight += 1
+        assignment.under_way[phase] += 1
         start_ns = time.perf_counter_ns()
         try:
             if assignment.images is not None or prepared.id_at >= 0:
@@ -139,7 +139,7 @@ class InferenceUser(User):
                 request_id=request_id,
             )
             self._report(result)
-            assignment.in_flight -= 1
+            assignment.under_way[phase] -= 1
         return result
 
     def _count_connection(self) -> None:

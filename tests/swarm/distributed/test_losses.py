@@ -35,7 +35,9 @@ def test_the_users_of_a_lost_worker_are_brought_back_on_the_others(stand: Stand)
     stand.workers.users = 2
     stand.conductor(a_run()).walk()
     assert stand.spawned == [2, 2, 0]
-    assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "drain", "phase", "share", "drain"]
+    assert [op for op, _ in stand.workers.asked] == [
+        *("cell", "phase", "mark", "phase", "share", "cool_down", "drain"),
+    ]
 
 
 def test_the_users_of_a_worker_lost_while_it_was_asked_are_brought_back_too(stand: Stand) -> None:

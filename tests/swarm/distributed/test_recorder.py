@@ -141,15 +141,22 @@ def test_late_starts_are_counted(recorder: Recorder) -> None:
 
 
 def test_users_and_progress(recorder: Recorder) -> None:
-    recorder.begin_phase()
     for start in (0, 100, 200):
         recorder.add(result(start, 50, user=1))
     recorder.add(result(1000, 500, user=2))
     recorder.add(result(5000, 500, user=3, abandoned=True))
-    assert recorder.users == 2
-    assert (recorder.ok, recorder.failed, recorder.abandoned) == (4, 0, 1)
-    recorder.begin_phase()
-    assert (recorder.users, recorder.ok) == (0, 0)
+    tally = recorder.tally("measure")
+    assert (tally.ok, tally.failed, tally.abandoned, tally.finished) == (4, 0, 1, 4)
+    assert tally.users_ns == {1: (0, 250), 2: (1000, 1500)}
+    assert tally.spans_ns == 250 + 500
+    recorder.begin_cell()
+    assert recorder.tally("measure").finished == 0
+
+
+def test_what_began_in_the_warm_up_counts_there_although_it_ends_later(recorder: Recorder) -> None:
+    recorder.add(result(100, 50, user=1))
+    recorder.add(result(0, 200, user=2)._replace(phase="warm-up"))
+    assert [recorder.tally(phase).finished for phase in ("warm-up", "measure")] == [1, 1]
 
 
 def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) -> None:

@@ -27,6 +27,7 @@ from users.endpoint import Endpoint
 from users.inputs.images import POOL_BYTES
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
+from users.result import Result
 
 S, MS = 1_000_000_000, 1_000_000
 IMAGES = image_set(3)
@@ -80,11 +81,16 @@ class WorkerRunner(FakeRunner):
 
 
 @pytest.fixture
-def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
+def environment() -> Environment:
+    return Environment(user_classes=[AnyUser])
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch, environment: Environment) -> Iterator[WorkerRunner]:
     monkeypatch.setattr(worker, "load_images", lambda folder, texts, pool_bytes: IMAGES)
     monkeypatch.setattr(AnyUser, "assignment", None)
     made = WorkerRunner()
-    Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
+    Worker(environment, made)  # type: ignore[arg-type]
     yield made
     made.greenlet.kill()
 
@@ -228,3 +234,73 @@ def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
     finally:
         gc.unfreeze()
         gc.set_threshold(*before)
+
+
+class Sending:
+    """Users of a worker, as its assignment and its recorder see them."""
+
+    def __init__(self, runner: WorkerRunner, environment: Environment) -> None:
+        self.runner, self.environment = runner, environment
+        self.assignment = assigned(runner, EMULATED, b"")
+        self.ns = 0
+
+    def phase(self, name: str) -> dict[str, Any]:
+        orders = {"arrivals": "", "rate": 1, "profile": "", "seed": "", "start_utc_ns": 0}
+        return self.runner.ask(
+            "cool_down" if name == "drain" else "phase", **orders, phase=name, patience_s=1
+        )
+
+    def begin(self, count: int) -> None:
+        """So many users begin a request in the phase under way."""
+        self.assignment.sent += count
+        self.assignment.under_way[self.assignment.phase] += count
+
+    def end(self, phase: str, count: int) -> None:
+        """So many, each of its own user, come back of those that began in a phase: after a second each."""
+        for user in range(count):
+            self.assignment.under_way[phase] -= 1
+            self.ns += S
+            about = {"cell": self.assignment.cell, "repeat": 1, "phase": phase, "user": user, "images": 1}
+            times = {"intended_ns": self.ns - S, "start_ns": self.ns - S, "end_ns": self.ns}
+            self.environment.events.request.fire(result=Result(**about, **times, request_bytes=1))
+
+
+def test_requests_belong_to_the_phase_in_which_they_began_and_the_load_goes_on(
+    runner: WorkerRunner, environment: Environment
+) -> None:
+    users = Sending(runner, environment)
+    users.phase("warm-up")
+    users.begin(8)
+    users.end("warm-up", 5)
+    runner.ask("mark")
+    users.begin(2)  # between the mark and the order to measure, when the server's counters are read
+    users.phase("measure")
+    assert users.assignment.start_event.is_set()
+    users.begin(3)
+    users.end("warm-up", 5)
+    cooling = gevent.spawn(users.phase, "drain")
+    gevent.sleep(0.05)
+    assert users.assignment.phase == "drain"
+    assert users.assignment.start_event.is_set(), "the load goes on until what was measured has come back"
+    users.begin(4)
+    assert not cooling.ready()
+    users.end("measure", 3)
+    assert cooling.get(timeout=1)["succeeded"] == 3
+    users.end("drain", 4)
+    told = runner.ask("drain", patience_s=1)
+    assert not users.assignment.start_event.is_set()
+    assert (told["users"], told["finished"], told["sent"], told["abandoned"]) == (3, 3, 3, 0)
+    assert told["users_ns"] == 3 * S
+    # 5 that had not come back at the mark, and 4 of the drain
+    assert told["beyond"] == 9
+
+
+def test_what_never_comes_back_is_abandoned_in_the_phase_in_which_it_began(
+    runner: WorkerRunner, environment: Environment
+) -> None:
+    users = Sending(runner, environment)
+    users.phase("measure")
+    users.begin(2)
+    users.end("measure", 1)
+    told = runner.ask("drain", patience_s=0.05)
+    assert (told["finished"], told["abandoned"], told["beyond"]) == (1, 1, 0)

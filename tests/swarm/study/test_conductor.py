@@ -10,6 +10,7 @@ from swarm.errors import StudyError
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import Outcome
 from swarm.sampling.triton_trace import join
+from swarm.study.conductor import RAMP_S
 from swarm.study.run_phases import POLL_S, STALL_S
 from tests.swarm.stand import GRPC, HTTP, FixedSchedule, Stand, a_run
 from users.endpoint import Endpoint
@@ -17,7 +18,7 @@ from users.endpoint import Endpoint
 
 def test_a_run_from_start_to_end(stand: Stand) -> None:
     stand.conductor(a_run()).walk()
-    assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "drain", "phase", "drain"]
+    assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "mark", "phase", "cool_down", "drain"]
     assert [data["phase"] for op, data in stand.workers.asked if op == "phase"] == ["warm-up", "measure"]
     assert stand.spawned == [2, 0]
     kinds = [(r["kind"], r.get("event") or r.get("phase") or r.get("when")) for r in stand.records()]
@@ -29,12 +30,12 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
         ("server", "before"),
         ("phase", "measure"),
         ("phase", "drain"),
-        ("drained", "measure"),
-        ("drained", "measure"),
         ("server", "after"),
+        ("drained", "measure"),
+        ("drained", "measure"),
         ("run", "end"),
     ]
-    assert stand.sampler.told == ["begin a-http/b4/c2", "warm-up", "drain", "measure", "drain", "end"]
+    assert stand.sampler.told == ["begin a-http/b4/c2", "warm-up", "measure", "drain", "end"]
     start, end = stand.records()[0], stand.records()[-1]
     assert (start["workers"], start["hosts"]) == (["w0", "w1"], 2)
     assert end["status"] == "done"
@@ -75,7 +76,9 @@ def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand) -> None:
     stand.conductor(a_run()).walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert caveat["code"] == "unsteady"
-    assert caveat["text"] == "not steady after 10 s of warm-up: too few seconds for 3 windows"
+    assert (
+        caveat["text"] == "not steady after 10 s of warm-up: latency was seen in 0 seconds, which are too few"
+    )
 
 
 def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(stand: Stand) -> None:
@@ -141,17 +144,46 @@ def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(stand: St
     assert stand.collector.ok >= 10
 
 
-def test_counters_are_read_once_they_stand_still(stand: Stand) -> None:
-    stand.served = [4, 5, 5, 14, 15, 16, 16]
+def test_counters_are_read_under_load_and_again_until_they_hold_what_was_answered(stand: Stand) -> None:
+    stand.served = [40, 45, 49, 51, 60]
     stand.conductor(a_run()).walk()
-    read = [r["counters"]["requests"] for r in stand.records() if r["kind"] == "server"]
-    assert read == [5, 16]
+    told = [r for r in stand.records() if r["kind"] == "server"]
+    # two workers have had five successes each
+    assert [r["counters"]["requests"] for r in told] == [40, 51]
+    assert told[1]["t_ns"] > told[0]["t_ns"] > 0
 
 
-def test_counters_that_never_stand_still_are_read_all_the_same(stand: Stand) -> None:
-    stand.served = list(range(1000))
+def test_counters_that_never_hold_it_are_read_all_the_same(stand: Stand) -> None:
     stand.conductor(a_run()).walk()
+    assert [r["counters"]["requests"] for r in stand.records() if r["kind"] == "server"] == [7, 7]
     assert stand.records()[-1]["status"] == "done"
+
+
+def test_a_server_is_warmed_up_once_for_each_batch_whatever_the_endpoint_or_the_users(stand: Stand) -> None:
+    stand.collector.steady_after = 200
+    other = Endpoint("c-http", "onnx", "http", "fp32", "h:1", "m")
+    eight = PlannedRun(replace(a_run().cell, batch=8), 1)
+    stand.conductor(a_run(), a_run(other, level=4), a_run(), eight, a_run(GRPC)).walk()
+    times = [(r["phase"], r["t_ns"] / 1e9) for r in stand.records() if r["kind"] == "phase"]
+    began = [(at, times[place + 1][1]) for place, (phase, at) in enumerate(times) if phase == "warm-up"]
+    lasted = [end - begin for begin, end in began]
+    whole, ramp = 200 * POLL_S, RAMP_S
+    assert lasted == pytest.approx([whole, ramp, ramp, whole, whole], abs=3 * POLL_S)
+
+
+def test_over_a_link_each_run_warms_up_for_its_connections_are_new(stand: Stand) -> None:
+    stand.collector.steady_after = 200
+    run = PlannedRun(replace(a_run().cell, link="wan"), 1)
+    stand.conductor(run, run).walk()
+    times = [r["t_ns"] / 1e9 for r in stand.records() if r["kind"] == "phase"]
+    assert [times[1] - times[0], times[4] - times[3]] == pytest.approx([200 * POLL_S] * 2, abs=3 * POLL_S)
+
+
+def test_after_its_course_a_load_is_not_kept_up(stand: Stand) -> None:
+    cell = Cell(HTTP, 1, 50, 9_999, 0, "open", arrivals="constant", max_in_flight=12, profile="hold:3")
+    stand.conductor(PlannedRun(cell, 1)).walk()
+    assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "mark", "phase", "drain"]
+    assert [r["when"] for r in stand.records() if r["kind"] == "server"] == ["before", "after"]
 
 
 def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(stand: Stand) -> None:
@@ -259,7 +291,7 @@ def test_a_traced_run_has_its_record_and_its_gap(stand: Stand) -> None:
     stand.traced = join({"a": 5, "b": 5}, {"a": {"QUEUE_START": 1_000, "COMPUTE_START": 9_000}}, 2)
     stand.conductor(a_run()).walk()
     kinds = [r["kind"] for r in stand.records()]
-    assert kinds[-4:] == ["server", "trace", "caveat", "run"]
+    assert kinds[-4:] == ["drained", "trace", "caveat", "run"]
     trace, caveat = stand.records()[-3:-1]
     assert (trace["cell"], trace["repeat"], trace["requests"], trace["joined"]) == ("a-http/b4/c2", 1, 2, 1)
     assert set(trace["histograms"]) == {"queue"}

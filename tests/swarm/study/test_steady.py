@@ -1,0 +1,140 @@
+"""When a warm-up ends."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from reports.fold.windows import Results
+from reports.histogram.codec import decoded, encoded_ns
+from swarm.output.run_fold import RunFold
+from swarm.study.steady import Steadiness, doubt
+from tests.reports.lines import FIRST_SECOND, Record, health_line, phase_line, window
+from tests.swarm.fakes import FakeClock
+from tests.swarm.followed import START
+from tests.swarm.web_stand import a_book, tagged
+
+MS = 1_000_000
+CAP_S = 30
+T = np.arange(40.0)
+NOISE = np.random.default_rng(5).normal(size=40)
+
+
+def second(ms: float, count: int = 20) -> Results:
+    """A second in which `count` requests took `ms` each."""
+    histogram = decoded(encoded_ns([round(ms * MS)] * count)[0])
+    return Results(ok=count, histograms={"latency": histogram} if count else {})
+
+
+def ended(
+    each_ms: Sequence[float], counts: Sequence[int] = (20,) * 40, cap_s: int = CAP_S
+) -> tuple[int, str]:
+    """After how many seconds a warm-up ends, and the doubt that is left."""
+    seconds = [second(*one) for one in zip(each_ms, counts, strict=False)]
+    said = ""
+    for length in range(1, cap_s + 1):
+        if not (said := doubt(seconds[:length], [], cap_s)):
+            return length, ""
+    return cap_s, said
+
+
+def test_six_seconds_alike_are_steady() -> None:
+    assert ended([20] * 40) == (6, "")
+    assert doubt([second(20)] * 5, [], CAP_S) == "latency was seen in 5 seconds, which are too few"
+    assert doubt([], [], CAP_S) == "latency was seen in 0 seconds, which are too few"
+
+
+def test_noise_is_steady() -> None:
+    assert ended(20 * np.exp(0.02 * NOISE)) == (9, "")
+    assert ended(20 * np.exp(0.05 * NOISE))[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("settling_s", "ends_s", "percent_left"),
+    [(1, 11, 0.01), (3, 26, 0.1)],
+)
+def test_a_server_that_settles_soon_ends_without_a_doubt(
+    settling_s: float, ends_s: int, percent_left: float
+) -> None:
+    slower = np.exp(-T / settling_s)
+    assert ended(20 * (1 + slower)) == (ends_s, "")
+    assert 100 * slower[ends_s] < percent_left
+
+
+@pytest.mark.parametrize("settling_s", [20, 60])
+@pytest.mark.parametrize("sd", [0, 0.01])
+def test_a_server_that_settles_slowly_is_not_steady_while_it_is_far_too_slow(
+    settling_s: float, sd: float
+) -> None:
+    after_s, said = ended(20 * (1 + np.exp(-T / settling_s)) * np.exp(sd * NOISE))
+    assert after_s == CAP_S
+    assert said.startswith("latency still moves: ")
+
+
+def test_a_stall_is_left_behind() -> None:
+    assert ended([20] * 5 + [30] * 4 + [20] * 31) == (14, "")
+
+
+@pytest.mark.parametrize(("batch_s", "ends_s"), [(0.3, 6), (0.7, 6), (1.5, 10)])
+def test_a_server_that_answers_batch_by_batch_is_steady(batch_s: float, ends_s: int) -> None:
+    answered_s = batch_s * np.arange(1, 200)
+    counts = [4 * int(((answered_s >= at) & (answered_s < at + 1)).sum()) for at in range(40)]
+    assert ended([1_000 * batch_s] * 40, counts) == (ends_s, "")
+
+
+def test_a_null_model_may_vary_by_half_a_millisecond() -> None:
+    assert ended([0.6, 1.0, 0.7, 0.9, 0.6, 0.8, 1.0, 0.7] * 5)[1] == ""
+    assert ended([60, 100, 70, 90, 60, 80, 100, 70] * 5)[0] > 10
+
+
+def test_what_still_moves_is_named() -> None:
+    rising = [second(20 * 1.008**at * (1.02, 0.98)[at % 2]) for at in range(9)]
+    assert doubt(rising, [], CAP_S) == "latency still moves by +0.79 % a second, with an error of 0.29 %"
+    halves = [second(ms) for ms in (20, 20.1, 20, 22, 21.9, 22)]
+    assert doubt(halves, [], CAP_S) == "latency still moves: 20 ms at first, 22 ms at last"
+
+
+def test_the_servers_own_times_must_be_steady_too() -> None:
+    steady = [second(20)] * 8
+    assert doubt(steady, [8e6] * 8, CAP_S) == ""
+    assert doubt(steady, [8e6] * 5, CAP_S) == (
+        "the server's compute time was seen in 5 seconds, which are too few"
+    )
+    assert doubt(steady, [8e6, 7e6, 6e6, 5e6, 4e6, 3e6, 2e6], CAP_S) == (
+        "the server's compute time still moves: 8 ms at first, 2 ms at last"
+    )
+    assert doubt(steady, [0.0] * 8, CAP_S) == ""
+
+
+def test_a_warm_up_that_does_not_settle_ends_at_its_cap_with_a_doubt() -> None:
+    verdict, found = Steadiness(cap_s=10), Phase()
+    assert not verdict.over(found.fold, 9.9)
+    assert verdict.over(found.fold, 10)
+    assert verdict.doubt == (
+        "not steady after 10 s of warm-up: latency was seen in 0 seconds, which are too few"
+    )
+
+
+def test_a_warm_up_that_settles_ends_without_one() -> None:
+    verdict, found = Steadiness(cap_s=10), Phase()
+    for at in range(7):
+        found.tell(window(found.tag, "w0", [20 * MS] * 20, 1), at)
+        assert not verdict.over(found.fold, at)
+        found.tell(health_line(found.tag, "w0"), at)
+    assert verdict.over(found.fold, 7)
+    assert verdict.doubt == ""
+
+
+class Phase:
+    """A warm-up under way in a fold."""
+
+    def __init__(self) -> None:
+        book = a_book()
+        self.fold, self.tag = RunFold(FakeClock()), tagged(book)
+        self.fold.follow(book.header)
+        self.fold.on_record({**START, **self.tag})
+        self.fold.on_record(phase_line(self.tag, "warm-up", "2026-11-21T11:00:00Z"))
+
+    def tell(self, record: Record, at: int) -> None:
+        """A record of that second of the warm-up."""
+        self.fold.on_record({**record, "phase": "warm-up", "second": FIRST_SECOND + at})

@@ -71,18 +71,19 @@ class Step5a(StudyShape):
     operators = True
     sizes: ClassVar = {
         "quick": BatchingSize(
-            *((1, 8, 32), (1, 2, 8)),
-            iterations=10,
+            *((1, 8, 32), (1, 8)),
+            iterations=4,
             seconds=2,
-            warm_up=5,
+            warm_up=12,
+            repeats=3,
             delays_us=(0, 5_000, 20_000),
-            json_images=80,
+            json_images=32,
         ),
         "full": BatchingSize(
             *((1, 4, 8, 16, 32), (1, 2, 8, 16, 32)),
             iterations=30,
             seconds=5,
-            warm_up=15,
+            warm_up=30,
             repeats=3,
             delays_us=(0, 1_000, 5_000, 10_000, 20_000),
         ),

@@ -1,7 +1,7 @@
 """Step 6A: three backends side by side: PyTorch, ONNX and the compiled engine, one request after the other.
 
-    locust -f locustfiles/step6a.py --headless                  quick: four batches, one run of each
-    locust -f locustfiles/step6a.py --headless --study full     all five batches, three repeats
+    locust -f locustfiles/step6a.py --headless                  quick: four batches, three short repeats
+    locust -f locustfiles/step6a.py --headless --study full     all five batches, longer
     locust -f locustfiles/step6a.py --headless --pytorch-url … --onnx-http-url … --trt-http-url …
 
 With no URL given, it starts servers of its own, reads the memory of each, and without a GPU OpenVINO stands
@@ -23,6 +23,6 @@ class Step6a(StudyShape):
     title = "Step 6A: three backends side by side"
     endpoints = ("pytorch-http", "onnx-http", "trt-http")
     sizes: ClassVar = {
-        "quick": Size(batches=(1, 4, 8, 32), levels=(1,), iterations=6, seconds=2, warm_up=5),
+        "quick": Size(batches=(1, 4, 8, 32), levels=(1,), iterations=4, seconds=2, warm_up=12, repeats=3),
         "full": Size(batches=(1, 4, 8, 16, 32), levels=(1,), iterations=30, seconds=5, warm_up=30, repeats=3),
     }

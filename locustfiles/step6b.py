@@ -40,8 +40,8 @@ class Step6b(StudyShape):
     emulate = "rtx4080"
     endpoints = ("onnx-http",)
     sizes: ClassVar = {
-        "quick": GrowthSize((1,), LEVELS, iterations=50, seconds=4, warm_up=8, shared_levels=(32,)),
-        "full": GrowthSize((1,), LEVELS, 500, 10, warm_up=20, repeats=5, shared_levels=LEVELS),
+        "quick": GrowthSize((1,), LEVELS, 30, 2, warm_up=12, repeats=3, shared_levels=(32,)),
+        "full": GrowthSize((1,), LEVELS, 500, 10, warm_up=30, repeats=5, shared_levels=LEVELS),
     }
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:

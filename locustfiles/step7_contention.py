@@ -64,8 +64,8 @@ class Step7Contention(StudyShape):
     emulate = "a100"
     workers = 4
     sizes: ClassVar = {
-        "quick": Size(batches=(1,), levels=(16,), iterations=30, seconds=15, warm_up=6, repeats=3),
-        "full": Size(batches=(1,), levels=(16,), iterations=30, seconds=60, warm_up=10, repeats=5),
+        "quick": Size(batches=(1,), levels=(16,), iterations=30, seconds=15, warm_up=12, repeats=3),
+        "full": Size(batches=(1,), levels=(16,), iterations=30, seconds=60, warm_up=30, repeats=5),
     }
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:

@@ -25,7 +25,7 @@ class Study(StudyShape):
     title = "Endpoints side by side"
     all_batches = True
     sizes: ClassVar = {
-        "quick": Size(batches=(1,), levels=(1, 8), iterations=10, seconds=5),
+        "quick": Size(batches=(1,), levels=(1, 8), iterations=10, seconds=3, repeats=3),
         "full": Size(batches=(1, 8, 32), levels=(1, 8, 32), iterations=50, seconds=10, warm_up=30, repeats=5),
     }
 

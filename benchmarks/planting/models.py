@@ -1,8 +1,8 @@
-"""Set-ups whose cause is in the models: a slow first step, batches that are not full, one slow batch size."""
+"""Set-ups whose cause is in the models: a slow step, one that heats up, batches not full, one slow size."""
 
 from functools import partial
 
-from benchmarks.planting.models_ensemble import ENSEMBLE, slow_decoder
+from benchmarks.planting.models_ensemble import ENSEMBLE, HEATING, SLOW, ensemble
 from benchmarks.planting.setup import Setup, emulated
 
 ENSEMBLE_FILE = f"""url = "triton+http://{{address}}/{ENSEMBLE}"
@@ -13,7 +13,12 @@ SETUPS = (
     # 20 ms an image in one instance: 50 images a second, at which the model executes a third of the time.
     Setup(
         "decode step with one instance", "server-preprocess", "decoding", (), users=8,
-        front=partial(slow_decoder, "7+0"), file=ENSEMBLE_FILE, said=("decode_jpeg",),
+        front=partial(ensemble, "7+0", SLOW), file=ENSEMBLE_FILE, said=("decode_jpeg",),
+    ),
+    # 25 to 50 requests a second for 20 s, of which the warm-up takes some, and then 12.
+    Setup(
+        "a decoder that heats up", "server-preprocess", "heating", (), users=2, study=("--seconds", "40"),
+        front=partial(ensemble, "1+0", HEATING), file=ENSEMBLE_FILE, caveats=("regime-change",),
     ),
     # An execution takes as long for 32 images as for one, and one after another has what waits meanwhile.
     Setup(

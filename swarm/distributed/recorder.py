@@ -111,7 +111,7 @@ class Window:
 
 
 @dataclass
-class Tally:
+class PhaseCounts:
     """What came back of one phase so far; `users_ns` has the first start and the last end of each user."""
 
     ok: int = 0
@@ -150,13 +150,13 @@ class Recorder:
         self._raw: list[Result] = []
         self.raw_left = 0
         """How many more raw Results of measure phases to keep for `take_raw`."""
-        self._tallies: defaultdict[str, Tally] = defaultdict(Tally)
+        self._tallies: defaultdict[str, PhaseCounts] = defaultdict(PhaseCounts)
 
     def begin_cell(self) -> None:
         """Count afresh."""
         self._tallies.clear()
 
-    def tally(self, phase: str) -> Tally:
+    def tally(self, phase: str) -> PhaseCounts:
         """What came back of the requests that began in a phase of the cell."""
         return self._tallies[phase]
 

@@ -1,5 +1,6 @@
 """A cell of a study, and one execution of it."""
 
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Self
 
@@ -51,6 +52,11 @@ class Cell(Axes):
         return is_adjustable(self.endpoint)
 
     @property
+    def settings(self) -> tuple[int | None, int]:
+        """How its server is to be set: another setting takes a reload of the model."""
+        return self.queue_delay_us, self.instances
+
+    @property
     def course(self) -> LoadProfile | None:
         """How its rate goes, where it does not stay the same."""
         return parse(self.profile, self.level) if self.profile else None
@@ -61,12 +67,26 @@ class Cell(Axes):
         return self.max_in_flight if self.open else int(self.level)
 
 
+Warm = tuple[str, str, str, int]
+
+
+def warmed_by(entry: Mapping[str, Any]) -> Warm:
+    """What a planned run leaves warm, as its record has it: server, model, payload and batch.
+
+    Whatever its protocol or load: what is slow at first is the model's.
+    """
+    backend = str(entry["backend"])
+    server, model = entry.get("server") or backend, entry.get("model") or backend
+    return str(server), str(model), str(entry["payload"]), int(entry["batch"])
+
+
 @dataclass(frozen=True)
 class PlannedRun:
-    """One execution of one cell."""
+    """One execution of one cell; `confirming` is one that is to confirm the rate that a search found."""
 
     cell: Cell
     repeat: int
+    confirming: bool = False
 
     def to_record(self) -> dict[str, Any]:
         """As the ledger's header lists it."""
@@ -84,4 +104,5 @@ class PlannedRun:
             "repeat": self.repeat,
             **{name: getattr(cell.endpoint, name) for name in ("model", "codec", "space")},
             "server": cell.endpoint.shares,
+            **({"confirming": True} if self.confirming else {}),
         }

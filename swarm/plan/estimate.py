@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reports.format import duration, plural
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.schedule import cost_of
+from swarm.plan.schedule import costs_of, warm_ups
 
 FINE_S, COARSE_S = 10, 30
 """To what an estimate is rounded, in seconds; the latter from two minutes on."""
@@ -17,19 +17,20 @@ def seconds_of(cell: Cell) -> float:
 
 def estimate_s(runs: Sequence[PlannedRun], warm_up_s: float) -> float:
     """Seconds in all; `warm_up_s` is the longest warm-up."""
-    return sum(warm_up_s + seconds_of(run.cell) for run in runs)
+    warming = sum(warm_ups(run.to_record() for run in runs))
+    return warming * warm_up_s + sum(seconds_of(run.cell) for run in runs)
 
 
 def in_words(runs: Sequence[PlannedRun], warm_up_s: float, pace_s: float | None = None) -> str:
     """`20 runs, about 4 min`; a search has no plan.
 
     Closed-loop cells wait for each reply, so that without the `pace_s` of an earlier study, in seconds for
-    each unit of `cost_of`, this is the least that they take.
+    each unit of `costs_of`, this is the least that they take.
     """
     if not runs:
         return "as many runs as the search needs"
     known = pace_s is not None or all(run.cell.open for run in runs)
-    paced_s = (pace_s or 0.0) * sum(cost_of(run.cell.batch, run.cell.requests) for run in runs)
+    paced_s = (pace_s or 0.0) * sum(costs_of([run.to_record() for run in runs]))
     total_s = max(estimate_s(runs, warm_up_s), paced_s)
     step_s = FINE_S if total_s < 120 else COARSE_S
     told = duration(max(step_s, step_s * round(total_s / step_s)))

@@ -31,7 +31,7 @@ class Size:
     levels: tuple[int, ...]
     iterations: int
     seconds: float
-    warm_up: float = 10
+    warm_up: float = 12
     repeats: int = 1
     profile: str = ""
     peaks: tuple[float, ...] = ()
@@ -172,6 +172,11 @@ def order(cells: list[Cell], repeats: int, seed: int) -> list[PlannedRun]:
 
 
 def one_repeat(cells: list[Cell], repeat: int, seed: int) -> list[PlannedRun]:
-    """All cells once, as the repeat of that number, counted from 1."""
+    """All cells once, as the repeat of that number, counted from 1.
+
+    Those that set their server alike come one after the other: each other setting loads a model anew, and
+    warms it up. Settings, too, come in an order of chance.
+    """
     shuffled = random.Random(f"{seed}/{repeat}").sample(cells, len(cells))
-    return [PlannedRun(cell, repeat) for cell in shuffled]
+    place = {settings: at for at, settings in enumerate(dict.fromkeys(cell.settings for cell in shuffled))}
+    return [PlannedRun(cell, repeat) for cell in sorted(shuffled, key=lambda cell: place[cell.settings])]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reports.format import digits, duration, ms
 from reports.limit import OF_THE_LOAD
 from reports.summary.summary import Summary
-from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.cell import Cell, PlannedRun, Warm, warmed_by
 from swarm.plan.matrix import one_repeat, order
 
 NAME_WIDTH = 24
-FIXED = 60
-"""A run's fixed cost (spawning, warm-up, minimum duration), in images; used only for the estimate."""
+FIXED, WARM_UP = 30, 160
+"""What each run costs beside its requests, and a warm-up, in images; used only for the estimate."""
 
 
 class Schedule(ABC):
@@ -87,21 +88,32 @@ class Pace:
         """What a run of a search is about to do: its many requests at a low rate take minutes."""
         cell = run.cell
         takes = duration(max(cell.seconds, cell.requests / cell.level))
-        return f"trying {cell.name}: {takes} after its warm-up"
+        return f"{'confirming' if run.confirming else 'trying'} {cell.name}: {takes} after its warm-up"
 
     def line(self, outcome: Outcome) -> str:
         """What one more run came to, and the time left if the rest goes at the pace so far."""
         self._done += 1
-        costs = [cost_of(run.cell.batch, run.cell.requests) for run in self._planned]
+        costs = costs_of([run.to_record() for run in self._planned])
         done, to_do = sum(costs[: self._done]), sum(costs[self._done :])
         left_s = (self._clock() - self._began) * to_do / max(1, done)
         names = [len(run.cell.name) for run in self._planned]
         return line(self._done, len(self._planned), outcome, left_s, max(names, default=NAME_WIDTH))
 
 
-def cost_of(batch: int, requests: int) -> int:
-    """How long a run takes that sends so many requests, in arbitrary units: it grows with their images."""
-    return FIXED + batch * requests
+def costs_of(plan: Sequence[Mapping[str, Any]]) -> list[int]:
+    """How long each run of a plan takes, in arbitrary units: it grows with its images, and some warm up."""
+    return [
+        FIXED + WARM_UP * warms + int(entry["batch"]) * int(entry.get("requests") or 0)
+        for entry, warms in zip(plan, warm_ups(plan), strict=True)
+    ]
+
+
+def warm_ups(plan: Iterable[Mapping[str, Any]]) -> Iterator[bool]:
+    """Whether each run of a plan warms its server up: the first of what is warm then."""
+    warm = set[Warm]()
+    for entry in plan:
+        yield warmed_by(entry) not in warm
+        warm.add(warmed_by(entry))
 
 
 def remaining(seconds: float) -> str:

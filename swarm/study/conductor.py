@@ -5,7 +5,7 @@ from typing import Any
 
 from swarm.distributed.protocol import PARTING_S
 from swarm.errors import RunFailedError, StudyError
-from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.cell import PlannedRun, Warm, warmed_by
 from swarm.plan.schedule import Outcome, Pace, Schedule
 from swarm.study.dependencies import Dependencies
 from swarm.study.run_phases import RunLog, RunPhases, Terms
@@ -18,16 +18,10 @@ STEP_S = 1.0
 """A clock that is further off than this was set; before that it was at most disciplined."""
 WARM_UP_REQUESTS = 5
 """As in the published study; and at least two a user."""
-RAMP_S = 0.5
-"""The least time that users of a run send before it is measured: the server is warm, connections are not."""
-Warm = tuple[str, str, str, int]
-"""The server, its model, the payload and the batch."""
-
-
-def warm_as(cell: Cell) -> Warm:
-    """What a warm-up of the cell leaves warm, whichever protocol or number of users it has."""
-    endpoint = cell.endpoint
-    return endpoint.shares, endpoint.model or endpoint.behind, endpoint.payload, cell.batch
+RAMP_S, LINK_RAMP_S = 0.5, 3.0
+"""The least time that users of a run send before it is measured: the server is warm, but connections are new,
+and over a link grow what they carry for some seconds.
+"""
 
 
 class Conductor:
@@ -133,16 +127,18 @@ class Conductor:
     def _warm_up(self, current: RunPhases) -> None:
         """Until the server is steady, the first time; later until each of the run's users has sent twice.
 
-        A link's connections are new in each run, and grow what they carry. Requests go on until the drain.
+        Users go on sending until the drain.
         """
         run, cell, collector = current.run, current.run.cell, self._deps.collector
         least = WARM_UP_REQUESTS if cell.open else max(WARM_UP_REQUESTS, 2 * cell.users)
         steady = Steadiness(self._terms.warm_up_s)
-        if warm_as(cell) in self._warm and not cell.link:
-            current.send("warm-up", lambda sent, s: sent >= least and s >= RAMP_S)
+        warm = warmed_by(run.to_record())
+        if warm in self._warm:
+            ramp_s = LINK_RAMP_S if cell.link else RAMP_S
+            current.send("warm-up", lambda sent, s: sent >= least and s >= ramp_s)
         else:
             current.send("warm-up", lambda sent, s: sent >= least and steady.over(self._deps.fold, s))
-            self._warm.add(warm_as(cell))
+            self._warm.add(warm)
             if steady.doubt:
                 self._log.caveat(run, "unsteady", steady.doubt)
         if collector.ok == 0:

@@ -91,7 +91,7 @@ class LivePage:
 
     @property
     def pace_s(self) -> float | None:
-        """Seconds for each unit of `cost_of` in the latest study; None where none has done a run."""
+        """Seconds for each unit of `costs_of` in the latest study; None where none has done a run."""
         return self._studies[-1].progress.pace_s if self._studies else None
 
     @property

@@ -6,14 +6,16 @@ How far it has come: which run of how many, in which phase, and how long the res
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from reports.format import duration, moment
 from reports.ledger.ledger import Record
 from swarm.events import PhaseStarted, RunEnded, RunStarted, SampleEvent, WindowEvent
-from swarm.plan.schedule import cost_of
+from swarm.plan.schedule import costs_of
 from swarm.web.cells import cell_of, tab_row
+from swarm.web.recent import RecentLatencies
 
 KEPT_S = 900
 """Seconds that are kept: the last quarter of an hour of load."""
@@ -51,6 +53,7 @@ class StudyState:
         self.fault = ""
         """Why it cannot be followed any more."""
         self._count, self._clock = count, clock
+        self._recent = RecentLatencies()
 
     def on_run_started(self, run: RunStarted, **_: Any) -> None:
         """The next run."""
@@ -63,8 +66,8 @@ class StudyState:
         self.progress.phase = phase.phase
 
     def on_window(self, window: WindowEvent, **_: Any) -> None:
-        """What clients did in a second."""
-        self._show(window)
+        """What clients did in a second; its percentiles are of as many seconds as they take."""
+        self._show(replace(window, **self._recent.add(window)))
 
     def on_sample(self, sample: SampleEvent, **_: Any) -> None:
         """What was sampled in it stands in the same row."""
@@ -181,13 +184,13 @@ class Progress:
 
     @property
     def pace_s(self) -> float | None:
-        """Seconds for each unit of `cost_of` so far; None where no run is done."""
+        """Seconds for each unit of `costs_of` so far; None where no run is done."""
         done = sum(self._costs[: self._done])
         return (self._ended - self._began) / done if done else None
 
     @property
     def _costs(self) -> list[int]:
-        return [cost_of(int(entry["batch"]), int(entry.get("requests") or 0)) for entry in self.plan]
+        return costs_of(self.plan)
 
     def told(self) -> dict[str, Any]:
         """`runs` is None where nobody knows how many there will be; a `run` beyond `done` has not ended."""

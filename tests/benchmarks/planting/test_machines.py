@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.planting.machines_cgroup import Parent, files_of, group_of, parent_of
-from benchmarks.planting.models_ensemble import DECODER, lay_out
+from benchmarks.planting.models_ensemble import SLOW, lay_out
 from benchmarks.planting.peers import program
 from benchmarks.planting.setup import HERE, Behind
 from tests.processes import alive, eventually
@@ -90,8 +90,9 @@ def test_bytes_are_delayed_after_they_were_read(tmp_path: Path) -> None:
 
 
 def test_the_ensembles_decoder_is_ours_and_all_else_is_the_suites(tmp_path: Path) -> None:
-    made = lay_out(tmp_path / "models", "7+0")
-    assert (made / "decode_jpeg" / "1" / "model.py").read_bytes() == DECODER.read_bytes()
+    made = lay_out(tmp_path / "models", "7+0", SLOW)
+    assert (made / "decode_jpeg" / "1" / "model.py").read_bytes() == SLOW.read_bytes()
+
     assert "count: 1" in (made / "decode_jpeg" / "config.pbtxt").read_text()
     assert {path.name for path in made.iterdir()} == {"decode_jpeg", "emulated", "emulated_jpeg", "null"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from swarm.plan.cell import Cell, PlannedRun
@@ -15,8 +17,10 @@ def runs(
     return [PlannedRun(Cell(HTTP, 1, level, requests, seconds, load), 1)] * count
 
 
-def test_each_run_warms_up_and_measures() -> None:
-    assert estimate_s(runs(20), 10) == 20 * (10 + 2)
+def test_each_run_measures_and_the_first_of_a_server_and_batch_warms_up() -> None:
+    assert estimate_s(runs(20), 10) == 10 + 20 * 2
+    batches = [PlannedRun(replace(run.cell, batch=batch), 1) for run in runs(2) for batch in (1, 4)]
+    assert estimate_s(batches, 10) == 2 * 10 + 4 * 2
 
 
 def test_at_a_rate_requests_need_their_time() -> None:
@@ -27,8 +31,8 @@ def test_at_a_rate_requests_need_their_time() -> None:
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (20, "20 runs, at least 4 min"), (4, "4 runs, at least 50 s"), (1, "1 run, at least 10 s"),
-        (11, "11 runs, at least 2 min"), (13, "13 runs, at least 2 min 30 s"),
+        (20, "20 runs, at least 50 s"), (4, "4 runs, at least 20 s"), (1, "1 run, at least 10 s"),
+        (55, "55 runs, at least 2 min"), (70, "70 runs, at least 2 min 30 s"),
         (0, "as many runs as the search needs"),
     ],
 )  # fmt: skip
@@ -38,11 +42,11 @@ def test_it_is_said_as_people_say_it(count: int, said: str) -> None:
 
 def test_only_where_no_run_waits_for_replies_is_it_known_beforehand() -> None:
     rated = runs(4, load="open", level=10, requests=100)
-    assert in_words(rated, 10) == "4 runs, about 1 min 20 s"
-    assert in_words([*rated, *runs(1)], 10) == "5 runs, at least 1 min 30 s"
+    assert in_words(rated, 10) == "4 runs, about 50 s"
+    assert in_words([*rated, *runs(1)], 10) == "5 runs, at least 50 s"
 
 
 def test_the_pace_of_an_earlier_study_tells_what_the_requests_take() -> None:
-    # each run costs 60 + 40 × batch 1 units
+    # each run costs 30 + 40 × batch 1 units, and the first 160 more
     assert in_words(runs(4, requests=40), 10, pace_s=0.5) == "4 runs, about 3 min 30 s"
-    assert in_words(runs(4, requests=40), 10, pace_s=0.01) == "4 runs, about 50 s"
+    assert in_words(runs(4, requests=40), 10, pace_s=0.01) == "4 runs, about 20 s"

@@ -201,8 +201,8 @@ def test_time_left_follows_the_work_left() -> None:
     small, large = PlannedRun(Cell(A, 1, 1, 10, 1), 1), PlannedRun(Cell(A, 32, 1, 10, 1), 1)
     now = iter([0.0, 10.0, 25.0])
     pace = schedule.Pace([small, large], lambda: next(now))
-    costs = {run: schedule.cost_of(run.cell.batch, run.cell.requests) for run in (large, small)}
-    left = schedule.remaining(10 * costs[large] / costs[small])
+    done, to_do = schedule.costs_of([small.to_record(), large.to_record()])
+    left = schedule.remaining(10 * to_do / done)
     assert pace.line(outcome(small)).endswith(f"  {left} left")
     assert pace.line(outcome(large)).startswith("[2/2]")
 

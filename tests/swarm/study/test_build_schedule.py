@@ -84,7 +84,8 @@ def test_a_search_is_at_rates_that_stay() -> None:
 
 
 def test_any_study_takes_a_course_with_rates() -> None:
-    (cell,) = cells(Step7(), "--rates", "30", "--load-profile", "hold:5", "--channels", "per-request")
+    given = ("--repeats", "1", "--rates", "30", "--load-profile", "hold:5", "--channels", "per-request")
+    (cell,) = cells(Step7(), *given)
     assert (cell.name, cell.seconds, cell.channels) == ("pytorch-http/b1/r30/profile", 5, "per-request")
     with pytest.raises(
         UsageError, match="--load-profile: needs open-loop load; give --rates, its peaks, too"
@@ -117,7 +118,8 @@ def test_a_floor_does_not_hide_that_a_study_settles_its_instances() -> None:
 
 
 def test_arrivals_are_an_axis_of_open_load() -> None:
-    found = cells(Step7(), "--rates", "50", "--arrivals", "constant,poisson", "--max-in-flight", "9")
+    given = ("--repeats", "1", "--rates", "50", "--arrivals", "constant,poisson", "--max-in-flight", "9")
+    found = cells(Step7(), *given)
     assert sorted((cell.name, cell.arrivals, cell.max_in_flight) for cell in found) == [
         ("pytorch-http/b1/r50/constant", "constant", 9),
         ("pytorch-http/b1/r50/poisson", "poisson", 9),

@@ -9,7 +9,7 @@ import pytest
 
 import swarm.web.state
 from reports.study.study import load_study
-from swarm.plan.schedule import cost_of
+from swarm.plan.schedule import costs_of
 from swarm.web.cells import cell_of, tab_row
 from swarm.web.page import LivePage
 from swarm.web.state import StudyState
@@ -51,7 +51,7 @@ def test_a_finished_cell_has_the_reports_own_numbers(page: LivePage, tmp_path: P
     (cell,) = told(page, book)["cells"]
     assert cell == {"run": 1, **cell_of(run)}
     assert (cell["cell"], cell["images_per_s"], cell["failures"]) == ("onnx-grpc/b1/c2", "50.0", "0")
-    assert (cell["p50"], cell["p95"], cell["p99"]) == ("40.0", "40.0", "40.0")
+    assert (cell["p50"], cell["p95"], cell["p99"]) == ("40.0", "40.0", "–")
     doubt = cell["caveats"][0]
     assert (doubt["code"], doubt["tainted"], bool(doubt["advice"])) == ("few-samples", False, True)
 
@@ -83,7 +83,7 @@ def test_progress_names_the_run_its_phase_and_the_time_left(page: LivePage, cloc
     clock.now = 10.0
     study.tell(*first[1:])
     after = page.data(0)["progress"]
-    assert (after["done"], after["cell"], after["left"]) == (1, "", "20 s")
+    assert (after["done"], after["cell"], after["left"]) == (1, "", "3 s")
 
 
 def test_the_latest_study_has_a_pace_once_a_run_is_done(page: LivePage, clock: FakeClock) -> None:
@@ -94,7 +94,7 @@ def test_the_latest_study_has_a_pace_once_a_run_is_done(page: LivePage, clock: F
     clock.now = 14.0
     study.tell(*(record for record in book.records if record.get("repeat") == 1))
     entry = book.header["plan"][0]
-    assert page.pace_s == 14.0 / cost_of(entry["batch"], entry.get("requests") or 0)
+    assert page.pace_s == 14.0 / costs_of([entry])[0]
     page.begun(LIVE, book.header)
     assert page.pace_s is None
 
@@ -222,7 +222,7 @@ def test_after_a_fault_there_is_no_time_left_to_tell(page: LivePage, clock: Fake
     study = Followed(book.header, page.begun(LIVE, book.header))
     clock.now = 10.0
     study.tell(*(record for record in book.records if record.get("repeat") == 1))
-    assert page.data(0)["progress"]["left"] == "20 s"
+    assert page.data(0)["progress"]["left"] == "3 s"
     study.tell({**begun(tagged(book)), "cell": "never/planned"})
     assert page.data(0)["progress"]["left"] == ""
 
@@ -253,14 +253,26 @@ def test_a_sample_and_the_figures_of_its_second_stand_in_one_row(page: LivePage)
     tag = tagged(book := a_book())
     study = Followed(book.header, page.begun(LIVE, book.header))
     gpus = [{"id": "a", "util_pct": 91.234567, "memory_bytes": 2_000_000_000, "power_w": 300.0}]
-    study.tell(begun(tag), *second_of(tag, 0, [40 * MS] * 10, gpus=gpus, pending_requests=3), {**END, **tag})
+    study.tell(begun(tag), *second_of(tag, 0, [40 * MS] * 20, gpus=gpus, pending_requests=3), {**END, **tag})
     found = page.data(0)
     (row,) = [dict(zip(found["columns"], row, strict=True)) for row in found["seconds"]]
     assert (row["t_s"], row["cell"], row["repeat"]) == (FIRST_SECOND, "onnx-grpc/b1/c2", 1)
-    assert (row["images_per_s"], row["in_flight"], row["worker_cpu_pct"]) == (10, 4, 40.0)
+    assert (row["images_per_s"], row["in_flight"], row["worker_cpu_pct"]) == (20, 4, 40.0)
     assert row["latency_p50_ms"] == pytest.approx(40, rel=1e-3)
     assert (row["gpu_util_pct"], row["gpu_power_w"], row["pending_requests"]) == (91.23, 300.0, 3)
-    assert row["server_queue_ms"] is None
+    assert (row["latency_p95_ms"], row["server_queue_ms"]) == (None, None)
+
+
+def test_percentiles_are_of_as_many_seconds_as_they_take(page: LivePage) -> None:
+    tag = tagged(book := a_book())
+    study = Followed(book.header, page.begun(LIVE, book.header))
+    each = (second_of(tag, at, [(at + 1) * MS] * 40) for at in range(4))
+    study.tell(begun(tag), *(record for second in each for record in second), {**END, **tag})
+    found = page.data(0)
+    rows = [dict(zip(found["columns"], row, strict=True)) for row in found["seconds"]]
+    assert [row["latency_p50_ms"] for row in rows] == pytest.approx([1, 2, 3, 4], rel=1e-3)
+    assert [row["latency_p95_ms"] for row in rows] == [None, None, *pytest.approx([3, 4], rel=1e-3)]
+    assert [row["latency_p99_ms"] for row in rows] == [None] * 4
 
 
 def test_a_row_of_locusts_table_is_made_once(page: LivePage) -> None:

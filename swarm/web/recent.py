@@ -1,0 +1,44 @@
+"""Percentiles of the latest seconds, as the live chart shows them: one second seldom has results enough."""
+
+from collections.abc import Mapping
+from itertools import islice
+
+from reports.fold.timeline import PERCENTS
+from reports.fold.windows import least_results
+from reports.histogram.buckets import Buckets, percentiles_ns, together
+from swarm.events import WindowEvent
+
+MOST_SECONDS = 60
+"""That are taken together: older ones are no longer what the server does now."""
+NAMES = {f"latency_p{percent:g}_ns": percent for percent in PERCENTS}
+
+
+class RecentLatencies:
+    """The latencies of the latest seconds of one phase of a run."""
+
+    def __init__(self) -> None:
+        self._of: tuple[str, int, str] | None = None
+        self._seconds: dict[int, Buckets] = {}
+
+    def add(self, window: WindowEvent) -> Mapping[str, float | None]:
+        """Takes in a second, and tells the percentiles of it and of as many before it as they take."""
+        of = (window.cell, window.repeat, window.phase)
+        if of != self._of:
+            self._of, self._seconds = of, {}
+        ended = together(one.histogram("latency") for one in window.results.values())
+        self._seconds[window.second] = ended
+        latest = sorted((at for at in self._seconds if at <= window.second), reverse=True)
+        for old in latest[MOST_SECONDS:]:
+            del self._seconds[old]
+        held = [self._seconds[at] for at in latest[:MOST_SECONDS]] if ended.total else []
+        return {name: _percentile_ns(held, percent) for name, percent in NAMES.items()}
+
+
+def _percentile_ns(latest_first: list[Buckets], percent: float) -> float | None:
+    """Of the first few that have results enough; None where all of them have not."""
+    results = 0
+    for place, one in enumerate(latest_first, 1):
+        results += one.total
+        if results >= least_results(percent):
+            return percentiles_ns(together(islice(latest_first, place)), [percent])[0]
+    return None

@@ -1,6 +1,6 @@
-"""Where more users bring no more throughput: the curve of each way and batch, its law and its knee."""
+"""Where more users bring too little: the curve of each way and batch, its knee, its peak and its law."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,59 +8,71 @@ from reports.format import digits, milliseconds, plural, sentence
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.study_table import few_samples
-from reports.stats.figures import images_per_s
-from reports.stats.repeats import Runs, Spread, by_batch, grouped, resting_on, spread_of
-from reports.stats.usl import Fit, NoFit, fit_usl
+from reports.stats.failures import ranks
+from reports.stats.figures import images_per_s, in_ms
+from reports.stats.knee import Fall, Level, best_trade, enough, fall, still_rising
+from reports.stats.percentiles import CellFigure, estimated, latency_at
+from reports.stats.repeats import Runs, by_batch, grouped, resting_on
+from reports.stats.scaling_laws import BestLaw, NoLaw, best_law
 from reports.study.study import Study
-from reports.summary.summary import Way, percentile_ms
+from reports.summary.summary import Way
 
-KNEE_SHARE = 0.95
-"""Of the highest median: from there on, more users gain at most 5 %."""
 LEAST_LEVELS, EXPLORED = 2, 3
 MOST_SAID = 3
 SINGLE = "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm"
+HIGHEST = "it is the highest level tested: it may lie above"
 STEPS = 40
 TITLE = "Throughput and p95 against users"
 CAPTION = (
-    "Medians of the repeats, with a line from the lowest to the highest. The ring is the knee: the fewest "
-    "users that reach 95 % of the highest throughput. Dotted: the Universal Scalability Law, where the data "
-    "carry it."
+    "Means of the repeats, and p95 of all their requests, with 95 % CIs as lines. The ring is the knee, the "
+    "best trade: the users with the most images/s per ms of p95. Dotted: the law that describes them best."
 )
-HOLLOW = "Hollow points rest on invalidated runs; neither knee nor law rests on them."
+HOLLOW = "Hollow: invalidated, or too many failures; neither knee nor law rests on such points."
 PANELS = ({"key": "rate", "title": "Throughput, images/s"}, {"key": "p95", "title": "p95 latency, ms"})
+mean_ms = in_ms("latency.mean_ns")
 
 
 @dataclass(frozen=True)
 class Point:
-    """One level: images per second and p95 latency in ms over the repeats they rest on.
+    """One level: images per second, p95 and mean latency in ms over the `runs` they rest on.
 
-    `tainted`: each of those is invalidated, so that neither knee nor fit rests on it.
+    `tainted`: each of those is invalidated, or too many requests failed: neither knee nor law rests on it.
     """
 
     users: float
-    rate: Spread
-    p95_ms: Spread | None
+    rate: CellFigure
+    p95_ms: CellFigure | None
+    mean_ms: CellFigure
     tainted: bool
     runs: Runs
+
+    def latency(self, by_p95: bool) -> CellFigure:
+        """The p95 if it is asked for and known, else the mean."""
+        return self.p95_ms if by_p95 and self.p95_ms else self.mean_ms
+
+    def level(self, by_p95: bool) -> Level:
+        """What a knee is found by."""
+        rates = (rate for run in self.runs if (rate := images_per_s(run)))
+        return Level(self.users, tuple(rates), self.latency(by_p95).value)
 
 
 @dataclass(frozen=True)
 class Knee:
-    """The level with the fewest users that reaches 95 % of the highest median.
+    """The best trade `at`, and the fewest users that are `enough` for 95 % of the highest rate.
 
-    `before` are the users of the level below, between which and `at` the rise ends, None where there is none;
-    `after` is the level above, whose p95 tells what more users cost. `doubts` are sentences without a stop.
+    `by_p95`: else it is by the mean latency, since some level has too few results for p95. `doubts` are
+    sentences without a stop.
     """
 
     at: Point
-    before: float | None
-    after: Point
+    enough: Point
+    by_p95: bool
     doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class NoKnee:
-    """Why there is no saturation point; `rising` where it is known to lie above the levels tested."""
+    """Why there is no knee; `rising` where it is known to lie above the levels tested."""
 
     reason: str
     rising: bool = False
@@ -76,19 +88,20 @@ class Curve:
     points: tuple[Point, ...]
     lost: tuple[float, ...]
     knee: Knee | NoKnee
-    fit: Fit | NoFit
+    fall: Fall | None
+    law: BestLaw | NoLaw
 
     @property
     def highest(self) -> Point:
-        """The point with the highest median, of those that are not invalidated where there are any."""
-        return max(sound(self.points) or self.points, key=lambda point: point.rate.median)
+        """The point with the highest rate, of those that a conclusion may rest on where there are any."""
+        return max(sound(self.points) or self.points, key=lambda point: point.rate.value)
 
 
 def curves(study: Study) -> tuple[Curve, ...]:
     """Each way and batch, floors left out, that has successes at two or more levels of closed-loop load."""
     runs = [run for run in study.started if run.load == "closed" and not run.is_floor]
     found = by_batch(study, runs).items()
-    every = (curve(study.named(way), way, batch, of) for (way, batch), of in found)
+    every = (curve(study, way, batch, of) for (way, batch), of in found)
     return tuple(curve for curve in every if len(curve.points) >= LEAST_LEVELS)
 
 
@@ -98,11 +111,11 @@ def explores_load(study: Study) -> bool:
 
 
 def saturation(study: Study) -> AnswerRow | None:
-    """Where the fastest ways saturate, with the rate and p95 there; None where no load was explored."""
+    """The best trades of the fastest ways, and what their highest rates cost; None where none are known."""
     if not explores_load(study):
         return None
     every = curves(study)
-    fastest = sorted(every, key=lambda one: (not sound(one.points), -one.highest.rate.median))
+    fastest = sorted(every, key=lambda one: (not sound(one.points), -one.highest.rate.value))
     several = len({one.batch for one in every}) > 1
     told = [_saturates(one, _name(one) if several else one.name) for one in fastest[:MOST_SAID]]
     left = len(fastest) - MOST_SAID
@@ -112,16 +125,29 @@ def saturation(study: Study) -> AnswerRow | None:
 
 
 def _saturates(curve: Curve, name: str) -> str:
-    """onnx-grpc saturates between 4 and 8 users: 24.1 images/s, p95 412 ms at 8."""
+    """onnx-grpc: best trade at 16 users (414 images/s, p95 43.0 ms); 480 at 128 users costs 289 ms."""
+    highest = curve.highest
+    rate = digits(highest.rate.value)
     if isinstance(curve.knee, NoKnee):
-        users, rate = f"{curve.highest.users:g} users", f"{digits(curve.highest.rate.median)} images/s"
-        rising = f"{name} is not saturated at {users}: {rate} and rising"
+        rising = f"{name} is not saturated at {_users([highest.users])}: {rate} images/s and rising"
         return rising if curve.knee.rising else f"{name}: {curve.knee.reason}"
-    at, before = curve.knee.at, curve.knee.before
-    few = few_samples("p95", min(run.succeeded for run in at.runs))
-    p95 = f", p95 {milliseconds(at.p95_ms.median)}{few} ms" if at.p95_ms else ""
-    where = f"between {before:g} and {at.users:g} users" if before else f"at or below {_users([at.users])}"
-    return f"{name} saturates {where}: {digits(at.rate.median)} images/s{p95} at {at.users:g}"
+    at, by_p95 = curve.knee.at, curve.knee.by_p95
+    latency = f"{'p95' if by_p95 else 'mean latency'} {_latency(at, by_p95)} ms"
+    trade = f"{name}: best trade at {_users([at.users])} ({digits(at.rate.value)} images/s, {latency})"
+    costs = f"{rate} at {_users([highest.users])} costs {_latency(highest, by_p95)} ms"
+    return "; ".join((trade, *([] if highest is at else [costs]), *fallen(curve)))
+
+
+def _latency(point: Point, by_p95: bool) -> str:
+    found = point.latency(by_p95)
+    return f"{milliseconds(found.value)}{few_samples('p95', found.results) if by_p95 else ''}"
+
+
+def fallen(curve: Curve) -> Iterator[str]:
+    """Its fall beyond the highest level, where one is shown."""
+    if found := curve.fall:
+        less, least = (digits(100 * (1 - share)) for share in (found.share, found.most))
+        yield f"{_users([found.at.users])} make {less} % less than {found.peak.users:g} (at least {least} %)"
 
 
 def _unsure(found: Iterable[Curve]) -> Iterator[str]:
@@ -130,14 +156,14 @@ def _unsure(found: Iterable[Curve]) -> Iterator[str]:
     return (f"{sentence(doubt)}." for doubt in doubts if doubt != SINGLE)
 
 
-def curve(name: str, way: Way, batch: int, runs: Runs) -> Curve:
+def curve(study: Study, way: Way, batch: int, runs: Runs) -> Curve:
     """The curve of some runs of one way and batch."""
-    levels = sorted({run.level for run in runs})
-    points = tuple(_points(levels, runs))
-    lost = tuple(level for level in levels if level not in {point.users for point in points})
-    behind = ((point.users, run) for point in sound(points) for run in point.runs)
-    fit = fit_usl((users, rate) for users, run in behind if (rate := images_per_s(run)))
-    return Curve(way, name, batch, points, lost, knee(points, lost), fit)
+    by_level = dict(sorted(grouped(runs, lambda run: run.level).items()))
+    points = tuple(_points(study, by_level))
+    lost = tuple(level for level in by_level if level not in {point.users for point in points})
+    usable = [point.level(False) for point in sound(points)]
+    law = best_law((level.users, rate) for level in usable for rate in level.rates)
+    return Curve(way, study.named(way), batch, points, lost, knee(points, lost), fall(usable), law)
 
 
 def sound(points: Iterable[Point]) -> list[Point]:
@@ -145,39 +171,41 @@ def sound(points: Iterable[Point]) -> list[Point]:
     return [point for point in points if not point.tainted]
 
 
-def _points(levels: Iterable[float], runs: Runs) -> Iterator[Point]:
-    for level in levels:
-        behind = resting_on([run for run in runs if run.level == level], images_per_s)
-        rate = spread_of(behind, images_per_s)
-        if rate is not None and rate.low > 0 and level >= 1:
-            p95 = spread_of(behind, lambda run: percentile_ms(run, "p95"))
-            yield Point(level, rate, p95, any(run.tainted for run in behind), behind)
+def _points(study: Study, by_level: Mapping[float, Runs]) -> Iterator[Point]:
+    for users, runs in by_level.items():
+        behind = resting_on(runs, images_per_s)
+        figures = (estimated(study, runs, value) for value in (images_per_s, latency_at("p95"), mean_ms))
+        rate, p95, mean = figures
+        if rate and mean and rate.value > 0 and users >= 1:
+            doubted = any(run.tainted for run in behind) or not ranks(runs)
+            yield Point(users, rate, p95, mean, doubted, behind)
 
 
 def knee(points: Sequence[Point], lost: Sequence[float] = ()) -> Knee | NoKnee:
-    """The saturation point of some points by users, `lost` being levels without a success; or why none."""
+    """The knee of some points by users, `lost` being levels without a success; or why there is none."""
     usable = sound(points)
     if len(usable) < EXPLORED:
         return NoKnee(f"unknown: {len(usable)} of {len(points)} levels valid, {EXPLORED} needed")
-    enough = KNEE_SHARE * max(point.rate.median for point in usable)
-    place = next(at for at, point in enumerate(usable) if point.rate.median >= enough)
-    doubts = tuple(_doubts(usable, place, points, lost))
-    if place == len(usable) - 1:
-        said = "; ".join((f"not reached: still rising at {usable[place].users:g} users", *doubts))
+    by_p95 = all(point.p95_ms for point in usable)
+    levels = [point.level(by_p95) for point in usable]
+    trade, least = (usable[levels.index(find(levels))] for find in (best_trade, enough))
+    doubts = tuple(_doubts(usable, trade, points, lost))
+    if still_rising(levels):
+        said = "; ".join((f"not reached: still rising at {usable[-1].users:g} users", *doubts))
         return NoKnee(said, rising=True)
-    return Knee(usable[place], usable[place - 1].users if place else None, usable[place + 1], doubts)
+    return Knee(trade, least, by_p95, (*([HIGHEST] if trade is usable[-1] else []), *doubts))
 
 
 def _doubts(
-    usable: Sequence[Point], place: int, points: Sequence[Point], lost: Sequence[float]
+    usable: Sequence[Point], trade: Point, points: Sequence[Point], lost: Sequence[float]
 ) -> Iterator[str]:
-    """What may be otherwise about a knee at that place."""
-    if not place and usable[0].users > 1:
-        yield f"there is no lower level than {usable[0].users:g} users: it may lie below"
+    """What may be otherwise about a best trade."""
+    if trade is usable[0] and trade.users > 1:
+        yield f"there is no lower level than {trade.users:g} users: it may lie below"
     if min(len(point.runs) for point in usable) == 1:
         yield SINGLE
     if out := [point.users for point in points if point.tainted]:
-        yield f"invalidated, and so left out: {_users(out)}"
+        yield f"invalidated or failing, and so left out: {_users(out)}"
     if lost:
         yield f"no request succeeded at {_users(lost)}"
 
@@ -207,8 +235,8 @@ def _knee_said(curve: Curve) -> str:
     """Where a curve's knee lies, or why it has none."""
     if not isinstance(curve.knee, Knee):
         return curve.knee.reason
-    between = "" if curve.knee.before is None else f", somewhere above {curve.knee.before:g}"
-    return "; ".join((f"{plural(round(curve.knee.at.users), 'user')}{between}", *curve.knee.doubts))
+    share = f"95 % of the highest images/s from {curve.knee.enough.users:g} on"
+    return "; ".join((plural(round(curve.knee.at.users), "user"), share, *fallen(curve), *curve.knee.doubts))
 
 
 def _series(curve: Curve) -> dict[str, Any]:
@@ -217,24 +245,25 @@ def _series(curve: Curve) -> dict[str, Any]:
         "batch": curve.batch,
         "points": [_point(point) for point in curve.points],
         "knee": curve.knee.at.users if isinstance(curve.knee, Knee) else None,
-        "fit": _law(curve.fit) if isinstance(curve.fit, Fit) else None,
+        "fit": _law(curve.law) if isinstance(curve.law, BestLaw) else None,
     }
 
 
 def _point(point: Point) -> dict[str, Any]:
-    spreads = spread_data("rate", point.rate) | spread_data("p95", point.p95_ms)
-    return {"users": point.users, "doubted": point.tainted, **spreads}
+    figures = drawn("rate", point.rate) | drawn("p95", point.p95_ms)
+    return {"users": point.users, "doubted": point.tainted, **figures}
 
 
-def spread_data(key: str, spread: Spread | None) -> dict[str, float | None]:
-    """Its median, lowest and highest as a drawing has them."""
-    names = (key, f"{key}_low", f"{key}_high")
-    values = (spread.median, spread.low, spread.high) if spread else (None, None, None)
-    return {name: rounded(value) for name, value in zip(names, values, strict=True)}
+def drawn(key: str, figure: CellFigure | None) -> dict[str, float | None]:
+    """A figure and the ends of its interval; the figure itself for ends that are not known."""
+    middle = figure.value if figure else None
+    low, high = (figure.low, figure.high) if figure else (None, None)
+    ends = {f"{key}_low": middle if low is None else low, f"{key}_high": middle if high is None else high}
+    return {name: rounded(value) for name, value in {key: middle, **ends}.items()}
 
 
-def _law(fit: Fit) -> list[tuple[float | None, float | None]]:
+def _law(law: BestLaw) -> list[tuple[float | None, float | None]]:
     """The fitted curve between the lowest and the highest level, evenly on the axis of doublings."""
-    low, high = fit.levels
-    users = (low * (high / low) ** (step / STEPS) for step in range(STEPS + 1))
-    return [(rounded(at), rounded(fit.rate_at(at))) for at in users]
+    low, high = law.levels
+    users = dict.fromkeys(round(low * (high / low) ** (step / STEPS)) for step in range(STEPS + 1))
+    return [(rounded(float(at)), rounded(law.fitted.rate_at(at))) for at in users]

@@ -3,29 +3,31 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.format import MISSING, digits, milliseconds
+from reports.format import MISSING, Form, digits, milliseconds
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.study_table import Columns, StudyNotes, cell, few_samples, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import images_per_s
+from reports.stats.percentiles import CellFigure
 from reports.stats.repeats import Runs, Spread, grouped, over, resting_on, scarcity, taints, values
-from reports.stats.usl import Fit, NoFit, Peak
+from reports.stats.scaling_laws import BestLaw, NoLaw
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.load.saturation import (
     Curve,
-    Knee,
     NoKnee,
+    Point,
     curves,
     curves_chart,
     explores_load,
+    fallen,
     saturation,
 )
 from reports.topics.published.step6b import SCALING, of_growth
 
 UNITS = ("instances", "GPUs", "workers")
-NO_FIT, NOT_REACHED, NO_PEAK = "no fit", "not reached", "no peak"
-EXTRAPOLATED = "outside the levels that were tested: extrapolated"
+NO_LAW, NOT_REACHED = "no law", "not reached"
+BY_MEAN = "mean latency: some level has too few results for p95"
 
 
 @dataclass(frozen=True)
@@ -106,65 +108,79 @@ def _else(run: Summary, unit: str) -> tuple[object, ...]:
     return (*load, *how, *(units_of(run, other) for other in UNITS if other != unit))
 
 
-def _saturation(knee: Knee | NoKnee, notes: StudyNotes) -> tuple[TableCell, ...]:
-    if isinstance(knee, NoKnee):
-        return (TableCell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])),)
-    begins = "" if knee.before is None else f" (above {knee.before:g})"
-    users = TableCell(f"{knee.at.users:g}{begins}", notes.marks(knee.doubts), knee.at.users)
-    return users, _p95(knee.at.p95_ms), _p95(knee.after.p95_ms)
+def _knee(curve: Curve, notes: StudyNotes) -> Iterator[TableCell]:
+    """The best trade with its rate and latency, and how many users are enough with their latency."""
+    found = curve.knee
+    if isinstance(found, NoKnee):
+        yield TableCell(NOT_REACHED if found.rising else MISSING, notes.marks([found.reason]))
+        return
+    at, enough = found.at, found.enough
+    yield TableCell(f"{at.users:g}", notes.marks(found.doubts), at.users)
+    yield from (_figure(at.rate, digits), _latency(at, found.by_p95, notes))
+    yield TableCell(f"{enough.users:g}", (), enough.users)
+    yield _latency(enough, found.by_p95, notes)
+
+
+def _latency(point: Point, by_p95: bool, notes: StudyNotes) -> TableCell:
+    found = point.latency(by_p95)
+    few = few_samples("p95", found.results) if by_p95 else ""
+    return _figure(found, milliseconds, few, () if by_p95 else notes.marks([BY_MEAN]))
+
+
+def _figure(found: CellFigure, form: Form, few: str = "", marks: tuple[int, ...] = ()) -> TableCell:
+    return TableCell(f"{found.said(form)}{few}", marks, found.value)
+
+
+def _highest(curve: Curve, notes: StudyNotes) -> TableCell:
+    """Marked where it is invalidated, and where more users are shown to make less."""
+    marks = notes.marks([*taints(curve.highest.runs), *fallen(curve)])
+    return _figure(curve.highest.rate, digits, marks=marks)
 
 
 def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> TableCell:
     return TableCell(MISSING) if found is None else TableCell(str(found), marks, found.median)
 
 
-def _p95(found: Spread | None) -> TableCell:
-    return TableCell(MISSING) if found is None else TableCell(found.said(milliseconds), (), found.median)
-
-
-def _law(fit: Fit | NoFit, notes: StudyNotes) -> tuple[TableCell, ...]:
-    if isinstance(fit, NoFit):
-        return (TableCell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])),)
-    shares = (TableCell(str(share), (), share.value) for share in (fit.sigma, fit.kappa))
-    return *shares, *_peak(fit.peak, fit.no_peak, notes), TableCell(digits(fit.r_squared), (), fit.r_squared)
-
-
-def _peak(peak: Peak | None, reason: str, notes: StudyNotes) -> tuple[TableCell, TableCell]:
-    if peak is None:
-        return TableCell(NO_PEAK, notes.marks([f"{NO_PEAK}: {reason}"])), TableCell(MISSING)
-    marks = notes.marks([EXTRAPOLATED] if peak.extrapolated else [])
-    return TableCell(str(peak.users), marks, peak.users.value), TableCell(digits(peak.rate), marks, peak.rate)
+def _law(law: BestLaw | NoLaw, notes: StudyNotes) -> tuple[TableCell, ...]:
+    if isinstance(law, NoLaw):
+        return (TableCell(NO_LAW, notes.marks([f"{NO_LAW}: {law.reason}"])),)
+    alike, (rival, more) = law.not_told_apart, law.rivals[0]
+    marks = notes.marks([f"not told apart from {' or '.join(alike)}"] if alike else [])
+    return (
+        TableCell(law.name, marks),
+        TableCell("; ".join(map(str, law.estimates))),
+        TableCell(digits(100 * law.miss), (), 100 * law.miss),
+        TableCell(f"{digits(more)} ({rival})", (), more),
+    )
 
 
 COLUMNS: Sequence[Columns[Curve]] = (
     text("endpoint", lambda curve: curve.name, numeric=False),
     text("batch", lambda curve: str(curve.batch)),
-    Columns(
-        ("saturated at users", "p95 ms there", "p95 ms at the next"),
-        lambda curve, notes: _saturation(curve.knee, notes),
-    ),
-    cell(
-        "highest images/s",
-        lambda curve, notes: _spread(curve.highest.rate, notes.marks(taints(curve.highest.runs))),
-    ),
+    Columns(("best trade at users", "images/s there", "p95 ms there", "95 % at users", "its p95 ms"), _knee),
+    cell("highest images/s", _highest),
 )
 LAW: Columns[Curve] = Columns(
-    ("σ", "κ", "peak users", "peak images/s", "R²"), lambda curve, notes: _law(curve.fit, notes)
+    ("law", "its parameters", "off by %", "ΔAICc to the next"),
+    lambda curve, notes: _law(curve.law, notes),
+    numeric=False,
 )
-SATURATED = "Saturated: the fewest users with 95 % of the highest images/s."
+SATURATED = (
+    "Best trade: the users with the most images/s per ms of p95. 95 %: the fewest users with 95 % of the "
+    "highest images/s."
+)
 FITTED = (
-    "By the Universal Scalability Law, σ is the serial share of the work and κ the cost of each pair of "
-    "users, with 95 % CIs; beyond the peak, more users make it slower. docs/analysis.md says when there is "
-    "no fit."
+    "The law is the best of six by AICc, with 95 % CIs that hold if it does. No peak is read off it. "
+    "docs/analysis.md defines them."
 )
 
 
-def usl_table(study: Study) -> Table | None:
+def saturation_table(study: Study) -> Table | None:
     """One row for each way and batch that was run at two or more levels; None where no load was explored."""
     if not explores_load(study):
         return None
     found = curves(study)
-    fitted = any(isinstance(curve.fit, Fit) for curve in found)
+    fitted = any(isinstance(curve.law, BestLaw) for curve in found)
     caption = f"{SATURATED} {FITTED}" if fitted else SATURATED
     columns = (*COLUMNS, LAW) if fitted else COLUMNS
     return study_table(study, "Saturation", caption, columns, found)
@@ -218,7 +234,7 @@ def scaling_table(study: Study) -> Table:
 GROWTH = Question(
     "growth",
     "Load and cost",
-    (usl_table, scaling_table, curves_chart),
+    (saturation_table, scaling_table, curves_chart),
     saturation,
     Theme.SATURATION,
 )

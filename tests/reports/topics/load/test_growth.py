@@ -5,7 +5,7 @@ from pathlib import Path
 from reports.study.study import Study, load_study
 from reports.summary.summary import Summary
 from reports.topics.load.cost import AT_ANY_NUMBER, cost_table
-from reports.topics.load.scaling import scaling_table, usl_table
+from reports.topics.load.scaling import saturation_table, scaling_table
 from reports.topics.published.step6b import SCALING, costs_beside, growth_beside, shared_pct
 from reports.topics.servers.cold_start import cold_starts
 from tests.reports.builder import Book
@@ -91,11 +91,11 @@ def test_instances_scale_at_each_level_and_each_has_its_limit(tmp_path: Path) ->
 
 
 def test_growth_with_users_never_mixes_numbers_of_instances(tmp_path: Path) -> None:
-    table = usl_table(study_of(tmp_path))
+    table = saturation_table(study_of(tmp_path))
     assert table is not None
     rows = texts(table)
     assert [row[0] for row in rows] == ["onnx-http 1-instances"], "the others have one level each"
-    assert rows[0][5] == "400"
+    assert rows[0][7] == "400"
 
 
 def test_runs_of_another_queue_delay_are_no_scaling(tmp_path: Path) -> None:

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from reports.stats.repeats import Spread
-from reports.stats.usl import Fit, NoFit
+from reports.stats.scaling_laws import BestLaw
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way
-from reports.topics.load.saturation import Curve, Knee, NoKnee, Point, curves, explores_load, knee, saturation
-from reports.topics.load.scaling import usl_table
+from reports.topics.load.saturation import Curve, Knee, NoKnee, curves, explores_load, fallen, saturation
+from reports.topics.load.scaling import saturation_table
 from tests.reports.builder import Book
 from tests.reports.open_load import notes_at, texts
 
@@ -16,19 +15,11 @@ RISING = {1: 10.0, 2: 18.0, 4: 30.0, 8: 39.0, 16: 40.0, 32: 38.0}
 FEW_LEVELS = {1: 10.0, 4: 20.0, 8: 30.0}
 
 
-def point(users: float, rate: float, tainted: bool = False, repeats: int = 3) -> Point:
-    return Point(users, Spread(rate, rate, rate, repeats), None, tainted, [None] * repeats)  # type: ignore[list-item]
-
-
-def found_at(rates: dict[int, float]) -> Knee | NoKnee:
-    return knee([point(users, rate) for users, rate in rates.items()])
-
-
 def one_level(book: Book, users: int, rate: float, repeat: int = 1, **more: object) -> None:
     """A run with some images a second, by requests that all take the same time."""
     endpoint = str(more.pop("endpoint", "onnx-http"))
     each_ns = round(users / rate * 1e9)
-    book.add(endpoint, 1, users, {"w0": [each_ns] * (10 * users)}, repeat=repeat, **more)  # type: ignore[arg-type]
+    book.add(endpoint, 1, users, {"w0": [each_ns] * (40 * users)}, repeat=repeat, **more)  # type: ignore[arg-type]
 
 
 def study(folder: Path, rates: dict[int, float], repeats: int = 3) -> Study:
@@ -44,64 +35,88 @@ def only(found: tuple[Curve, ...]) -> Curve:
     return found[0]
 
 
-def test_the_knee_is_the_first_level_with_95_percent_of_the_highest_median() -> None:
-    found = found_at(RISING)
+def knee_of(folder: Path, rates: dict[int, float], repeats: int = 3) -> Knee | NoKnee:
+    return only(curves(study(folder, rates, repeats))).knee
+
+
+def test_the_knee_is_the_best_trade_and_beside_it_is_what_is_enough(tmp_path: Path) -> None:
+    found = knee_of(tmp_path / "all", RISING)
     assert isinstance(found, Knee)
-    assert (found.at.users, found.before, found.after.users, found.doubts) == (8, 4, 16, ())
-    just_below = found_at(RISING | {8: 37.9})
-    assert isinstance(just_below, Knee)
-    assert (just_below.at.users, just_below.before) == (16, 8)
+    assert (found.at.users, found.enough.users, found.by_p95, found.doubts) == (4, 8, True, ())
+    slow = knee_of(tmp_path / "slow", RISING | {8: 44.0, 16: 47.0})
+    assert isinstance(slow, Knee)
+    assert (slow.at.users, slow.enough.users) == (8, 16), "44² / 8 is above 30² / 4 and 47² / 16"
 
 
-def test_a_last_step_that_gains_more_than_5_percent_has_not_reached_it() -> None:
-    assert found_at({1: 10, 8: 38, 16: 40.1}) == NoKnee("not reached: still rising at 16 users", rising=True)
-    flat_at_last = found_at({1: 10, 8: 38.1, 16: 40})
-    assert isinstance(flat_at_last, Knee)
-    assert flat_at_last.at.users == 8
+def test_a_last_doubling_that_gains_more_than_it_costs_has_not_reached_it(tmp_path: Path) -> None:
+    found = knee_of(tmp_path / "up", {1: 10, 8: 38, 16: 60})
+    assert found == NoKnee("not reached: still rising at 16 users", rising=True)
+    costly = knee_of(tmp_path / "costly", {1: 10, 8: 38, 16: 44})
+    assert isinstance(costly, Knee)
+    assert (costly.at.users, costly.enough.users) == (8, 16), "15.8 % more images/s for 72.7 % more p95"
 
 
-def test_a_knee_at_the_lowest_level_may_lie_below() -> None:
-    found = found_at({8: 40, 16: 40, 32: 40})
-    assert isinstance(found, Knee)
-    assert (found.at.users, found.before) == (8, None)
-    assert found.doubts == ("there is no lower level than 8 users: it may lie below",)
+def test_a_knee_at_either_end_may_lie_beyond(tmp_path: Path) -> None:
+    low = knee_of(tmp_path / "low", {8: 40, 16: 40, 32: 40})
+    assert isinstance(low, Knee)
+    assert (low.at.users, low.enough.users) == (8, 8)
+    assert low.doubts == ("there is no lower level than 8 users: it may lie below",)
 
 
-def test_no_knee_rests_on_disqualified_levels() -> None:
-    points = [point(1, 10), point(4, 15), point(8, 20), point(16, 60, tainted=True)]
-    found = knee(points, lost=[32])
-    assert found == NoKnee(
-        "not reached: still rising at 8 users; invalidated, and so left out: 16 users; "
-        "no request succeeded at 32 users",
-        rising=True,
+def test_without_p95_at_every_level_the_mean_latency_counts(tmp_path: Path) -> None:
+    book = Book()
+    for users, rate in {1: 10.0, 4: 30.0, 8: 31.0}.items():
+        book.add("onnx-http", 1, users, {"w0": [round(users / rate * 1e9)] * 30})
+    found = saturation(load_study(book.write(tmp_path)))
+    assert found is not None
+    assert found.said == (
+        "onnx-http: best trade at 4 users (30.0 images/s, mean latency 133 ms); 31.0 at 8 users costs 258 ms."
     )
-    assert knee(points[1:]) == NoKnee("unknown: 2 of 3 levels valid, 3 needed")
-    assert knee([]) == NoKnee("unknown: 0 of 0 levels valid, 3 needed")
+    table = saturation_table(load_study(tmp_path))
+    assert table is not None
+    assert notes_at(table, 0, 4) == ["mean latency: some level has too few results for p95"]
 
 
-def test_two_levels_are_a_slope_and_have_no_knee() -> None:
-    assert found_at({1: 20, 8: 20.5}) == NoKnee("unknown: 2 of 2 levels valid, 3 needed")
+def test_fewer_than_three_valid_levels_have_no_knee(tmp_path: Path) -> None:
+    assert knee_of(tmp_path, {1: 20, 8: 20.5}) == NoKnee("unknown: 2 of 2 levels valid, 3 needed")
 
 
-def test_one_run_at_a_level_is_said() -> None:
-    found = knee([point(1, 10), point(8, 20, repeats=1), point(16, 20)])
+def test_one_run_at_a_level_is_said(tmp_path: Path) -> None:
+    found = knee_of(tmp_path, {1: 10, 8: 20, 16: 20}, repeats=1)
     assert isinstance(found, Knee)
     assert found.doubts == (
         "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm",
     )
 
 
+def test_a_fall_beyond_the_highest_level_is_a_peak(tmp_path: Path) -> None:
+    falling = study(tmp_path, RISING | {32: 30.0})
+    (said,) = fallen(only(curves(falling)))
+    assert said.startswith("32 users make 25.0 % less than 16 (at least 2")
+    answer, table = saturation(falling), saturation_table(falling)
+    assert answer is not None
+    assert table is not None
+    assert answer.said.endswith(f"; {said}.")
+    assert notes_at(table, 0, 7) == [said]
+
+
+def test_a_law_that_falls_is_no_peak_where_no_level_is_lower(tmp_path: Path) -> None:
+    found = only(curves(study(tmp_path, RISING)))
+    assert isinstance(found.law, BestLaw)
+    assert found.fall is None, "32 users make 5 % less than 16: runs differ by as much"
+
+
 def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
     found = only(curves(study(tmp_path, RISING)))
     assert (found.name, found.way, found.batch, found.lost) == ("onnx-http", Way("onnx-http"), 1, ())
-    assert [round(each.rate.median, 3) for each in found.points] == list(RISING.values())
+    assert [round(each.rate.value, 2) for each in found.points] == list(RISING.values())
     assert [len(each.runs) for each in found.points] == [3] * 6
     assert found.points[0].rate.runs == 3
     assert found.points[3].p95_ms is not None
-    assert round(found.points[3].p95_ms.median) == 205
+    assert round(found.points[3].p95_ms.value) == 207
     assert isinstance(found.knee, Knee)
-    assert found.knee.at.users == 8
-    assert isinstance(found.fit, Fit)
+    assert (found.knee.at.users, found.knee.enough.users) == (4, 8)
+    assert isinstance(found.law, BestLaw)
     assert found.highest.users == 16
 
 
@@ -115,34 +130,41 @@ def test_floors_open_load_single_levels_and_failures_have_no_curve(tmp_path: Pat
     one_level(book, 8, 10)
     found = load_study(book.write(tmp_path / "odd"))
     assert curves(found) == ()
-    assert usl_table(found) is None
+    assert saturation_table(found) is None
     assert curves(load_study(Book().write(tmp_path / "empty"))) == ()
 
 
 def test_levels_without_a_success_and_disqualified_ones_are_out_of_knee_and_fit(tmp_path: Path) -> None:
     book = Book()
-    for users, rate in RISING.items():
+    for users, rate in (RISING | {2: 18.0, 6: 36.0}).items():
         one_level(book, users, rate, status="aborted" if users == 32 else "done")
     book.add("onnx-http", 1, 64, {"w0": []}, failures={"timeout": 5})
     found = only(curves(load_study(book.write(tmp_path))))
-    assert [each.tainted for each in found.points] == [False] * 5 + [True]
-    assert found.lost == (64,)
-    assert isinstance(found.fit, Fit)
-    assert found.fit.levels == (1, 16)
+    assert [each.tainted for each in found.points] == [False] * 6 + [True]
+    assert list(found.lost) == [64]
+    assert isinstance(found.law, BestLaw)
+    assert list(found.law.levels) == [1, 16]
     assert isinstance(found.knee, Knee)
     assert found.knee.doubts[1:] == (
-        "invalidated, and so left out: 32 users",
+        "invalidated or failing, and so left out: 32 users",
         "no request succeeded at 64 users",
     )
 
 
 def test_the_table_has_the_knee_and_the_law(tmp_path: Path) -> None:
-    table = usl_table(study(tmp_path, RISING))
+    table = saturation_table(study(tmp_path, RISING))
     assert table is not None
     (row,) = texts(table)
-    assert row[:6] == ["onnx-http", "1", "8 (above 4)", "205 (203–207)", "400 (396–404)", "40.0 (39.6–40.4)"]
-    assert row[6].startswith("0.1")
-    assert row[8].startswith("15.0 (14.")
+    knees, highest, law = row[:7], row[7], row[8:]
+    assert knees[:4] == ["onnx-http", "1", "4", "30.0 (29.3–30.8)"]
+    assert knees[4].startswith("135 (13")
+    assert knees[5] == "8"
+    assert knees[6].startswith("207 (20")
+    assert highest == "40.0 (39.0–41.0)"
+    assert law[0] == "one queue"
+    assert law[1].startswith("limit 38.9 (38.2–39.6) images/s; ")
+    assert "; service 25.7 (25.2–26.2) ms an image; " in law[1]
+    assert law[3].endswith(" (USL)")
     assert [len(cells) for cells in table.rows] == [len(table.heads)]
 
 
@@ -151,25 +173,25 @@ def test_the_table_says_why_there_is_no_fit_where_another_way_has_one(tmp_path: 
     for endpoint, rates in (("onnx-http", RISING), ("onnx-grpc", FEW_LEVELS)):
         for users, rate in rates.items():
             one_level(book, users, rate, endpoint=endpoint)
-    table = usl_table(load_study(book.write(tmp_path)))
+    table = saturation_table(load_study(book.write(tmp_path)))
     assert table is not None
-    assert texts(table)[0][:7] == ["onnx-grpc", "1", "not reached", "–", "–", "30.0", "no fit"]
+    assert texts(table)[0][:9] == ["onnx-grpc", "1", "not reached", *"––––", "30.0", "no law"]
     assert notes_at(table, 0, 2)[0].startswith("not reached: still rising at 8 users; one run at a level")
-    assert notes_at(table, 0, 6) == ["no fit: 3 of the 4 levels that it takes"]
+    assert notes_at(table, 0, 8) == ["no law: 3 of the 4 levels that it takes"]
 
 
 def test_where_no_way_has_a_fit_the_law_has_no_columns(tmp_path: Path) -> None:
-    table = usl_table(study(tmp_path, FEW_LEVELS))
+    table = saturation_table(study(tmp_path, FEW_LEVELS))
     assert table is not None
-    assert texts(table) == [["onnx-http", "1", "not reached", "–", "–", "30.0 (29.7–30.3)"]]
+    assert texts(table) == [["onnx-http", "1", "not reached", *"––––", "30.0 (29.3–30.8)"]]
     assert table.heads[-1] == "highest images/s"
-    assert "Scalability" not in table.caption
+    assert "AICc" not in table.caption
 
 
 def test_two_levels_are_a_slope_and_explore_no_load(tmp_path: Path) -> None:
     two = study(tmp_path, {1: 10.0, 8: 30.0})
     assert [len(curve.points) for curve in curves(two)] == [2]
-    assert usl_table(two) is None
+    assert saturation_table(two) is None
     assert (explores_load(two), saturation(two)) == (False, None)
 
 
@@ -186,7 +208,10 @@ def levels_of(folder: Path, ways: dict[str, dict[int, float]], repeats: int = 1)
 def test_the_row_says_where_the_fastest_saturates_and_then_the_others(tmp_path: Path) -> None:
     found = saturation(levels_of(tmp_path, {"onnx-grpc": {1: 5, 4: 20, 8: 30}, "onnx-http": RISING}))
     assert found is not None
-    assert found.said == "onnx-http saturates between 4 and 8 users: 39.0 images/s, p95 205* ms at 8."
+    assert found.said == (
+        "onnx-http: best trade at 4 users (30.0 images/s, mean latency 133 ms); "
+        "40.0 at 16 users costs 400 ms."
+    )
     assert found.detail == "onnx-grpc is not saturated at 8 users: 30.0 images/s and rising."
 
 
@@ -200,19 +225,20 @@ def test_the_row_says_why_no_saturation_is_known(tmp_path: Path) -> None:
 
 
 def test_the_row_names_three_ways_and_counts_the_others(tmp_path: Path) -> None:
-    ways = {f"w{at}-http": {1: 10, 4: 20 - at, 8: 20 - at} for at in range(5)}
+    ways = {f"w{at}-http": {1: 9.0, 4: 20.0 - at, 8: 20.0 - at} for at in range(5)}
     found = saturation(levels_of(tmp_path, ways))
     assert found is not None
-    assert found.said == "w0-http saturates between 1 and 4 users: 20.0 images/s, p95 200* ms at 4."
+    assert found.said == "w0-http: best trade at 4 users (20.0 images/s, mean latency 200 ms)."
     assert found.detail == (
-        "w1-http saturates between 1 and 4 users: 19.0 images/s, p95 210* ms at 4. "
-        "w2-http saturates between 1 and 4 users: 18.0 images/s, p95 222* ms at 4. "
+        "w1-http: best trade at 4 users (19.0 images/s, mean latency 210 ms). "
+        "w2-http: best trade at 1 user (9.00 images/s, mean latency 111 ms); 18.0 at 4 users costs 222 ms. "
         "2 others in the table under Load and cost."
     )
 
 
-def test_flat_throughput_has_no_fit_in_a_study(tmp_path: Path) -> None:
+def test_flat_throughput_is_constant_in_a_study(tmp_path: Path) -> None:
     found = only(curves(study(tmp_path, {users: 20.0 + 0.1 * (users % 3) for users in RISING})))
-    assert isinstance(found.fit, NoFit)
+    assert isinstance(found.law, BestLaw)
+    assert found.law.name == "constant"
     assert isinstance(found.knee, Knee)
     assert found.knee.at.users == 1

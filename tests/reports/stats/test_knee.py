@@ -1,0 +1,97 @@
+"""The best trade, how many users are enough, and a peak only where a fall is measured."""
+
+import numpy as np
+import pytest
+
+from reports.stats.knee import Fall, Level, best_trade, enough, fall, still_rising
+
+USERS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+def levels(rates: dict[float, float], latencies_ms: dict[float, float] | None = None) -> list[Level]:
+    """Without latencies they are what users who wait for each answer have on average."""
+    known = latencies_ms or {users: 1000 * users / rate for users, rate in rates.items()}
+    return [Level(users, (rate,), known[users]) for users, rate in rates.items()]
+
+
+def repeated(shares: dict[int, float], noise: float, repeats: int, seed: int = 0) -> list[Level]:
+    factors = np.exp(noise * np.random.default_rng(seed).standard_normal((len(shares), repeats)))
+    rates = (np.array(list(shares.values()))[:, None] * 100 * factors).tolist()
+    return [Level(users, tuple(some), 10.0) for users, some in zip(shares, rates, strict=True)]
+
+
+def test_the_best_trade_is_where_a_step_gains_as_much_as_it_costs() -> None:
+    found = levels({1: 50, 8: 300, 16: 414, 64: 470, 128: 480}, {1: 20, 8: 33, 16: 43, 64: 140, 128: 289})
+    assert best_trade(found).users == 16
+    assert best_trade(found).power == pytest.approx(414 / 43)
+    assert enough(found).users == 64
+    assert not still_rising(found)
+
+
+def test_a_single_server_without_think_time_is_best_with_one_user() -> None:
+    found = levels(dict.fromkeys(USERS, 100.0))
+    assert (best_trade(found).users, enough(found).users) == (1, 1)
+
+
+def test_enough_is_the_first_level_with_95_percent_of_the_highest() -> None:
+    assert enough(levels({1: 10, 8: 38.1, 16: 40, 32: 38})).users == 8
+    assert enough(levels({1: 10, 8: 37.9, 16: 40, 32: 38})).users == 16
+
+
+@pytest.mark.parametrize(
+    ("rates", "latencies_ms", "rising"),
+    [
+        ({4: 20, 8: 40, 16: 43}, {4: 10, 8: 11, 16: 11.5}, True),
+        ({4: 20, 8: 40, 16: 42.7}, {4: 10, 8: 11, 16: 11.5}, False),  # gains 6.75 %
+        ({4: 20, 8: 40, 16: 48}, {4: 10, 8: 11, 16: 13.5}, False),  # gains 20 %, costs 23 %
+        ({6: 40, 8: 40, 12: 44}, {6: 10, 8: 11, 12: 10.9}, True),  # from 6, not from 8
+        ({1: 10, 8: 40, 32: 45}, {1: 10, 8: 11, 32: 12}, False),  # two doublings: 6.1 % each
+    ],
+)
+def test_it_rises_while_the_last_doubling_gains_more_than_7_percent_and_costs_less(
+    rates: dict[float, float], latencies_ms: dict[float, float], rising: bool
+) -> None:
+    assert still_rising(levels(rates, latencies_ms)) is rising
+
+
+def test_a_fall_is_told_with_the_least_that_the_test_allows() -> None:
+    found = fall(
+        [Level(users, (rate * 0.99, rate, rate * 1.01), 1) for users, rate in ((1, 60), (8, 100), (16, 80))]
+    )
+    assert isinstance(found, Fall)
+    assert (found.peak.users, found.at.users) == (8, 16)
+    assert found.share == pytest.approx(0.8)
+    # t of 2.5 % / 2 at 6 degrees of freedom is 2.969, the standard deviation of the logs 1 %.
+    assert found.most == pytest.approx(0.8 * np.exp(2.969 * 0.01 * np.sqrt(2 / 3)), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [Level(users, (rate,), 1) for users, rate in ((1, 60), (8, 100), (16, 50))],
+        [Level(1, (60, 61), 1), Level(8, (100, 101), 1), Level(16, (50,), 1)],
+        [Level(users, (rate, rate), 1) for users, rate in ((1, 60), (8, 100), (16, 95.5))],
+        [Level(users, (rate, rate), 1) for users, rate in ((1, 60), (8, 90), (16, 50), (32, 100))],
+        [Level(1, (60, 61), 1)],
+        [],
+    ],
+    ids=["single runs", "last one single", "less than 5 %", "the last is the highest", "one level", "none"],
+)
+def test_no_fall_is_told(found: list[Level]) -> None:
+    assert fall(found) is None
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 5])
+@pytest.mark.parametrize("loud", [1, 5])
+def test_flat_throughput_seldom_has_a_peak(repeats: int, loud: float) -> None:
+    """Also where the last level varies five times as much as the others."""
+    found = 0
+    for seed in range(300):
+        last = repeated({128: 1.0}, 0.02 * loud, repeats, seed + 1_000)
+        found += fall([*repeated(dict.fromkeys(USERS[:-1], 1.0), 0.02, repeats, seed), *last]) is not None
+    assert found <= (0.025 if loud == 1 else 0.08) * 300
+
+
+def test_a_fall_of_12_percent_is_seen_with_three_repeats() -> None:
+    shares = dict.fromkeys(USERS, 1.0) | {128: 0.88}
+    assert sum(fall(repeated(shares, 0.03, 3, seed)) is not None for seed in range(100)) >= 90

@@ -2,21 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 
-from reports.format import NS_PER_MS, plural
+from reports.format import NS_PER_MS, digits, plural
 from reports.gates.evidence import Evidence, of_values
 from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, allowed, shown, unknown
-from reports.histogram.buckets import percentiles_ns
+from reports.histogram.buckets import Buckets, percentiles_ns
 from reports.stats.paired import mean_of
-from reports.stats.shares import LEAST_BLOCKS, Share, share_of
+from reports.stats.shares import LEAST_BLOCKS, Share, seconds_needed, share_of
 from reports.summary.blocks import BlockSeries
 
 Held = tuple[Share, float]
 """A share, and what it is held against."""
+NEAREST = 1.0005
+"""A value lies so near the middle of its bucket: one that may be at a bound speaks for no outcome."""
+JUST_BELOW = 0.9999
+"""Of a value: a bound that the value itself exceeds, and that no smaller bucket of a histogram does."""
 
 
 def judge_absolute(threshold: Threshold, cell: str, source: GateSource, counting: Counting) -> Claim:
@@ -59,29 +63,48 @@ def _by_worst(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
     return Claim(threshold=threshold, cell=cell, settled=outcome, why=why, value=worst, runs=len(runs))
 
 
+def _too_few(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim | None:
+    """That what runs differ by is not known, where they are fewer than LEAST_REPEATS."""
+    if len(runs) >= LEAST_REPEATS:
+        return None
+    why = f"{plural(len(runs), 'run')} cannot tell how {threshold.require.column} varies"
+    return unknown(threshold, cell, why, len(runs), LEAST_REPEATS - len(runs))
+
+
 def _by_repeats(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
     require = threshold.require
-    if len(runs) < LEAST_REPEATS:
-        why = f"{plural(len(runs), 'run')} cannot tell how {require.column} varies"
-        return unknown(threshold, cell, why, len(runs), LEAST_REPEATS - len(runs))
+    if lacking := _too_few(threshold, cell, runs):
+        return lacking
     values = mean_of([run.known(require.column) for run in runs])
     evidence = of_values(values, require.bound, threshold.tolerated, require.at_most)
     return Claim(threshold=threshold, cell=cell, evidence=evidence, runs=len(runs))
 
 
 def _by_requests(threshold: Threshold, cell: str, source: GateSource, counted: Counted) -> Claim:
+    if lacking := _too_few(threshold, cell, counted.runs):
+        return lacking
     blocks = source.blocks_of(counted.runs) if source.blocks_of else ()
     needed, runs = results_needed(threshold.require.column), len(counted.runs)
-    results = counted.results
-    if results < needed and threshold.require.column != FAILURE_RATIO:
-        why = f"{results:,.0f} results, and {threshold.require.column} takes {needed:,}"
-        return unknown(threshold, cell, why, runs, ceil((needed - results) / (results / runs)))
+    requests = sum(run.row.numbers["requests"] for run in counted.runs)
+    if requests < needed and threshold.require.column != FAILURE_RATIO:
+        why = f"{requests:,.0f} results, and {threshold.require.column} takes {needed:,}"
+        return unknown(threshold, cell, why, runs, ceil((needed - requests) / (requests / runs)))
     seconds = BlockSeries.of(blocks)
     if len(seconds.blocks) < LEAST_BLOCKS:
         why = f"results came in {plural(len(seconds.blocks), 'second')}, and it takes {LEAST_BLOCKS}"
         more = ceil(LEAST_BLOCKS * runs / max(1, len(seconds.blocks))) - runs
         return unknown(threshold, cell, why, runs, more)
-    return Claim(threshold=threshold, cell=cell, evidence=of_seconds(threshold, seconds, runs), runs=runs)
+    evidence, short = of_seconds(threshold, seconds, runs), _short(threshold, len(seconds.blocks))
+    return Claim(threshold=threshold, cell=cell, evidence=evidence, runs=runs, short=short)
+
+
+def _short(threshold: Threshold, seconds: int) -> str:
+    """Why so few seconds pass no upper bound, however far below it all is; empty where they may."""
+    _, percent = PERCENTILES.get(threshold.require.column, ("", 0.0))
+    allowed = 1 - percent / 100 if percent else threshold.tolerated
+    if not threshold.require.at_most or not allowed < 1 or seconds >= (needed := seconds_needed(allowed)):
+        return ""
+    return f"{seconds} seconds do not show that fewer than {digits(100 * allowed)} % are bad, {needed:,} may"
 
 
 def of_seconds(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
@@ -100,7 +123,7 @@ def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evide
 
 
 def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
-    """A percentile is at most a bound where at most its share of requests takes longer.
+    """A percentile is at most a bound where at most its share of requests takes longer, or has no reply.
 
     The interval is Woodruff's, from that of the share. Source: R. S. Woodruff, Confidence intervals for
     medians and other position measures, Journal of the American Statistical Association 47 (1952).
@@ -108,22 +131,35 @@ def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evi
     require = threshold.require
     name, percent = PERCENTILES[require.column]
     rest = 1 - percent / 100
-    whole = seconds.whole(name)
-    (value_ns,) = percentiles_ns(whole, [percent])
-    assert value_ns is not None, "its results were counted"
-    at_value = share_of(*seconds.beyond(name, value_ns), seconds.runs)
+    unanswered, whole = seconds.unanswered(), seconds.whole(name)
+
+    def share_beyond(bound_ns: float) -> Share:
+        hits, succeeded = seconds.beyond(name, bound_ns)
+        return share_of(hits + unanswered, succeeded + unanswered, seconds.runs)
+
+    def value_ns(share: float) -> float:
+        return percentile_ns(whole, float(unanswered.sum()), 100 * (1 - share))
+
+    at_value = share_beyond(JUST_BELOW * value_ns(rest))
     low, high = replace(at_value, share=rest).interval
-    ends = percentiles_ns(whole, [100 * (1 - high), 100 * (1 - low)])
-    value, below, above = ((ns or 0.0) / NS_PER_MS for ns in (value_ns, *ends))
+    value, below, above = (value_ns(share) / NS_PER_MS for share in (rest, high, low))
 
-    def share_beyond(bound: float) -> Share:
-        found = share_of(*seconds.beyond(name, bound * NS_PER_MS), seconds.runs)
+    def held(bound: float, doubt: float) -> Held:
+        found = share_beyond(bound * doubt * NS_PER_MS)
         # The few that are beyond a near bound do not tell how alike neighbours are; those at the value do.
-        near = below <= bound <= above
-        return replace(found, effective=min(at_value.effective, found.effective)) if near else found
+        effective = min(at_value.effective, found.effective) if below <= bound <= above else found.effective
+        return replace(found, effective=effective), rest
 
-    at_bound, at_tolerated = share_beyond(require.bound), share_beyond(threshold.tolerated)
-    return _of_shares(threshold, value, (below, above), runs, (at_bound, rest), (at_tolerated, rest))
+    doubt = NEAREST if require.at_most else 1 / NEAREST
+    broken, kept = held(require.bound, doubt), held(threshold.tolerated, 1 / doubt)
+    return _of_shares(threshold, value, (below, above), runs, broken, kept)
+
+
+def percentile_ns(successes: Buckets, unanswered: float, percent: float) -> float:
+    """Of all requests, of which those without a reply rank above every other; infinite among them."""
+    of_successes = percent * (1 + unanswered / successes.total) if successes.total else inf
+    (found,) = percentiles_ns(successes, [of_successes]) if of_successes <= 100 else (None,)
+    return inf if found is None else found
 
 
 def _of_shares(
@@ -131,6 +167,8 @@ def _of_shares(
 ) -> Evidence:
     """Each side comes with the share that it is held against; an upper bound is broken above it."""
     (one, bound), (other, tolerated), above = broken, kept, threshold.require.at_most
+    # a kind of second that was not seen may keep a bound from passing, and excuses nothing that was seen
+    one = replace(one, seconds=inf)
 
     def chances(more: int) -> tuple[float, float]:
         factor = (runs + more) / runs

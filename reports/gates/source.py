@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from reports.caveat import Trait, coded
@@ -11,13 +11,20 @@ from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side, conditions, side_of_study
 from reports.fold.records import ratio
 from reports.format import plural
-from reports.gates.require import FAILURE_RATIO, UNEXPLAINED_SHARE, GateError, JudgedBy, results_in_a_run
+from reports.gates.require import (
+    FAILURE_RATIO,
+    PERCENTILES,
+    UNEXPLAINED_SHARE,
+    GateError,
+    JudgedBy,
+    results_in_a_run,
+)
 from reports.gates.select import Planned, planned_cell
 from reports.gates.thresholds import FAIL, Threshold
 from reports.ledger.ledger import Record, Tag
 from reports.stats.repeats import grouped
 from reports.study.study import Study
-from reports.summary.blocks import RunBlocks, read_blocks
+from reports.summary.blocks import RunBlocks
 
 OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
 """They are known of a run of which no request succeeded, too."""
@@ -104,7 +111,7 @@ def source_of(studies: Sequence[tuple[Path, Study]]) -> GateSource:
         sides=sides,
         cells=whole,
         endpoints=tuple(dict.fromkeys(name for _, study in studies for name in study.described)),
-        blocks_of=_blocks_in([path for path, _ in studies]),
+        blocks_of=_blocks_in([study for _, study in studies]),
         stopped=tuple(gate for _, study in studies if (gate := study.footer.get("gate"))),
     )
 
@@ -119,15 +126,9 @@ def check_once(sides: Iterable[Side]) -> None:
             raise GateError(f"{side.place}: {same}: name each once.")
 
 
-def _blocks_in(directories: Sequence[Path]) -> Callable[[Sequence[Taken]], list[RunBlocks]]:
-    """The seconds of some runs, without those that have none; a ledger is read when it is first asked for."""
-    found = lru_cache(None)(read_blocks)
-
-    def blocks_of(runs: Sequence[Taken]) -> list[RunBlocks]:
-        each = (found(directories[run.study]).get(run.tag) for run in runs)
-        return [blocks for blocks in each if blocks is not None]
-
-    return blocks_of
+def _blocks_in(studies: Sequence[Study]) -> Callable[[Sequence[Taken]], list[RunBlocks]]:
+    """The seconds of some runs."""
+    return lambda runs: [studies[run.study].blocks[run.tag] for run in runs]
 
 
 @dataclass(frozen=True)
@@ -157,14 +158,14 @@ class Counting:
     def counted(self, runs: Sequence[Taken], planned: Planned, column: str, pooled: bool = False) -> Counted:
         """The runs of a cell that count for a threshold on a column.
 
-        Where the requests of all runs are `pooled`, a single run may have few of them.
+        Where the requests of all runs are `pooled`, a single run may have few of them, and those that failed
+        or were never sent are judged with the others.
         """
-        least = 1 if pooled else results_in_a_run(column)
         if runs and (why := self.unlike.get(runs[0].row.cell)):
             return Counted((), why)
         kept, reasons = [], Counter[str]()
         for run in runs:
-            found = next(self._against(run, planned, column, least), "")
+            found = next(self._against(run, planned, column, pooled), "")
             if found:
                 reasons[found] += 1
             else:
@@ -172,17 +173,21 @@ class Counting:
         said = (f"{plural(count, 'run')} left out ({reason})" for reason, count in reasons.items())
         return Counted(tuple(kept), "; ".join(said))
 
-    def _against(self, run: Taken, planned: Planned, column: str, least: int) -> Iterator[str]:
+    def _against(self, run: Taken, planned: Planned, column: str, pooled: bool) -> Iterator[str]:
         if planned["load"] == "open" and column in OF_THE_RATE:
             yield f"{column} of open-loop load is what was asked: bound a latency"
         excused, had = coded(Trait.IS_BOUNDED), run.row.succeeded
-        if column in OF_FAILURES:
+        if pooled or column in OF_FAILURES:
             excused, had = excused | {"no-data"}, run.row.numbers.get("requests")
+        if pooled and column in PERCENTILES:
+            # none of them was answered within any bound
+            excused |= {"dropped-arrivals"}
         yield from (caveat.code for caveat in run.row.disqualified if caveat.code not in excused)
+        least = 1 if pooled else results_in_a_run(column)
         if (had or 0) < least:
             few = f"fewer than {least:,} results, measure longer: --iterations or --seconds"
             yield "no results" if least == 1 else few
-        if run.value(column) is None:
+        if run.value(column) is None and not pooled:
             yield f"{column} is not known"
         for threshold in self.thresholds:
             own = threshold.require.kind is JudgedBy.EVIDENCE and threshold.severity == FAIL

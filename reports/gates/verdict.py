@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -27,7 +28,7 @@ class Claim:
 
     `cell` is a cell's name, or two with a / between them; `note` is what a reader must know of an outcome;
     `more_repeats` would bring the evidence that is missing, `fix` says what may where repeats would not.
-    `value` is what was found without an estimate.
+    `short` says what the evidence is too little for. `value` is what was found without an estimate.
     """
 
     threshold: Threshold
@@ -39,6 +40,7 @@ class Claim:
     note: str = ""
     runs: int = 0
     more_repeats: int | None = None
+    short: str = ""
     fix: str = "no number of repeats like these would decide"
 
 
@@ -61,7 +63,8 @@ def allowed(threshold: Threshold) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One threshold on one cell; `value`, `low` and `high` are None where nothing could be estimated.
+    """One threshold on one cell; `value`, `low` and `high` are None where nothing could be estimated, and of
+    a percentile that lies among requests without a reply.
 
     They are in the column's unit, ratios for what is compared. `sentence` says why, in words that stand
     alone; `note` is what else to know. `more_repeats` would decide, as far as can be told.
@@ -128,18 +131,25 @@ def verdict_of(claim: Claim, adjusted: float, level: float, line: int) -> Verdic
         ratio=not threshold.require.absolute,
         bound=threshold.require.bound,
         tolerated=threshold.tolerated,
-        value=found.value if found else claim.value,
-        low=found.low if found else None,
-        high=found.high if found else None,
+        value=_finite(found.value) if found else claim.value,
+        low=_finite(found.low) if found else None,
+        high=_finite(found.high) if found else None,
         runs=claim.runs,
         more_repeats=more,
     )
+
+
+def _finite(value: float) -> float | None:
+    """None for a percentile among requests that had no reply, of which there is no number."""
+    return value if isfinite(value) else None
 
 
 def _sentence(claim: Claim, outcome: str, more: int | None) -> str:
     told = f"{claim.cell}: {measured(claim)}"
     if outcome != INCONCLUSIVE:
         return f"{told}."
+    if claim.short and claim.evidence and not claim.evidence.beyond:
+        told = f"{told}; {claim.short}"
     if more:
         return f"{told}; {plural(more, 'more repeat')} would decide, if like these."
     return f"{told}; {claim.fix}." if claim.evidence else f"{told}."
@@ -150,7 +160,7 @@ def measured(claim: Claim) -> str:
     threshold, found = claim.threshold, claim.evidence
     if found is None:
         return claim.why
-    text, require = shown(threshold), threshold.require
+    text, require = _or_more(shown(threshold)), threshold.require
     what = require.column if require.absolute else f"ratio of {require.column}"
     if require.to_baseline:
         what += " to the baseline"
@@ -169,6 +179,11 @@ def outcome_of(verdicts: Iterable[Verdict]) -> str:
 def exit_code(verdicts: Iterable[Verdict]) -> int:
     """0 where they pass, 1 where one fails, 3 where that cannot be told."""
     return EXIT_CODES[outcome_of(verdicts)]
+
+
+def _or_more(text: Callable[[float], str]) -> Callable[[float], str]:
+    """The same, and words for a percentile among requests that had no reply."""
+    return lambda value: text(value) if isfinite(value) else "above any limit"
 
 
 def kept_text(verdicts: Sequence[Verdict]) -> str:

@@ -1,10 +1,11 @@
 """The share of requests that were beyond something, and how many independent requests would tell as much.
 
 Neighbours in time are alike: a bad second has many bad requests, so a share of them is less sure than their
-number says.
+number says. Where no second was bad, only the number of seconds says how rare a bad one is.
 """
 
 from dataclasses import dataclass, replace
+from math import ceil, inf, log
 
 import numpy as np
 import numpy.typing as npt
@@ -21,25 +22,42 @@ MOST_ALIKE = 0.95
 """Neighbours that are more alike than that cannot be told from a trend."""
 MANY = float(ndtri(UPPER))
 """How many standard errors an interval reaches where the variance is known."""
+UNSEEN_STEPS = 201
+"""How finely the share of seconds that were not seen is tried out."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share that was estimated; `effective` are the independent requests that would tell as much."""
+    """A share that was estimated; `effective` are the independent requests that would tell as much.
+
+    It was seen in so many `seconds`, infinite where other seconds than those are out of the question.
+    """
 
     share: float
     effective: float
+    seconds: float = inf
 
     def p_beyond(self, allowed: float, above: bool) -> float:
-        """How likely a share so high, or so low, is where the true one is `allowed`: exact binomial tail."""
+        """How likely a share so high, or so low, is at most where the true one is `allowed`.
+
+        By the exact binomial tail of the effective requests, and the chance that none of the `seconds` was of
+        a kind that differs from all that were seen, in which every request lies on the other side: however
+        frequent that kind is, the likeliest case counts. With no hit in m seconds it is (1 - allowed) ** m.
+        Source: J. A. Hanley and A. Lippman-Hand, If nothing goes wrong, is everything all right?, JAMA 249
+        (1983), with seconds as what is independent.
+        """
         if not above:
             return replace(self, share=1 - self.share).p_beyond(1 - allowed, above=True)
         hits = self.share * self.effective
-        return float(betainc(hits, self.effective - hits + 1, allowed)) if hits > 0 else 1.0
+        if hits <= 0 or allowed <= 0:
+            return float(hits <= 0)
+        seen = np.linspace(allowed, 1, UNSEEN_STEPS) if self.seconds < inf else np.ones(1)
+        missed = seen ** min(self.seconds, self.effective)
+        return float((missed * betainc(hits, self.effective - hits + 1, allowed / seen)).max())
 
     def grown(self, factor: float) -> "Share":
-        """The same of so many times the requests."""
-        return replace(self, effective=self.effective * factor)
+        """The same of so many times the requests and seconds."""
+        return replace(self, effective=self.effective * factor, seconds=self.seconds * factor)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -53,8 +71,9 @@ class Share:
 def share_of(hits: Counts, requests: Counts, runs: npt.NDArray[np.int64]) -> Share:
     """The share of hits among requests, second by second; `runs` says of which run each is, from 0 on.
 
-    Its variance is that of seconds, of which neighbours are alike, and what whole runs differ by beyond that,
-    each with Student's t for how few there are of them. Sources: E. L. Korn and B. I. Graubard, Confidence
+    Its variance is that of seconds, of which neighbours are alike, and what whole runs differ by beyond what
+    chance explains, each with Student's t for how few there are of them. Where there is no hit, or nothing
+    else, seconds are all that counts. Sources: E. L. Korn and B. I. Graubard, Confidence
     intervals for proportions with small expected number of positive counts estimated from survey data, Survey
     Methodology 24 (1998), for effective requests and the exact tail; M. S. Bartlett, On the theoretical
     specification and sampling properties of autocorrelated time-series, Supplement to the Journal of the
@@ -62,14 +81,19 @@ def share_of(hits: Counts, requests: Counts, runs: npt.NDArray[np.int64]) -> Sha
     """
     whole = float(requests.sum())
     share = float(hits.sum()) / whole
-    chance = share * (1 - share) / whole
+    chance, seconds = share * (1 - share) / whole, float(len(requests))
     if chance <= 0:
-        return Share(share, whole)
+        return Share(share, min(whole, seconds), seconds)
     of_runs = np.bincount(runs, hits - share * requests).astype(np.float64)
     own = (np.bincount(runs, hits) / np.bincount(runs, requests))[runs]
     within = max(chance, _of_seconds(hits - own * requests, runs, whole))
-    between = max(0.0, _variance(of_runs, whole, len(of_runs) - 1) - within) * _few(len(of_runs) - 1)
-    return Share(share, whole * chance / (within + between))
+    between = max(0.0, _variance(of_runs, whole, len(of_runs) - 1) - chance) * _few(len(of_runs) - 1)
+    return Share(share, whole * chance / (within + between), seconds)
+
+
+def seconds_needed(allowed: float) -> int:
+    """Seconds without a bad one that show at LEVEL that fewer than the allowed share of them are bad."""
+    return ceil(log(LEVEL) / log(1 - allowed))
 
 
 def _of_seconds(errors: Counts, runs: npt.NDArray[np.int64], whole: float) -> float:
@@ -77,12 +101,12 @@ def _of_seconds(errors: Counts, runs: npt.NDArray[np.int64], whole: float) -> fl
 
     `errors` are from the share of each second's own run: what runs differ by is no likeness of neighbours.
     """
-    freedom, alike = len(errors) - int(runs[-1]) - 1, _alike(errors, runs)
+    freedom, alike = len(errors) - int(runs[-1]) - 1, alike_neighbours(errors, runs)
     independent = max(1.0, (freedom + 1) * (1 - alike) / (1 + alike) - 1)
     return _variance(errors, whole, freedom) * (freedom + 1) / (independent + 1) * _few(independent)
 
 
-def _alike(errors: Counts, runs: npt.NDArray[np.int64]) -> float:
+def alike_neighbours(errors: Counts, runs: npt.NDArray[np.int64]) -> float:
     """How far a second's error is that of the one before it, 0 where it is not or nobody can tell.
 
     What is estimated from few seconds is too small. Source: F. H. C. Marriott and J. A. Pope, Bias in the

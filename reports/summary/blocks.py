@@ -1,24 +1,19 @@
 """The seconds of a run's measure phase as shares need them: how many requests were beyond a bound in each."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from reports.fold.records import readable
+from reports.fold.run_records import RunRecords
 from reports.fold.windows import Results
-from reports.histogram.buckets import Buckets, middles_ns, together
-from reports.ledger.ledger import FILE_NAME, Record, Tag, outline, records_of_runs, tag_of
+from reports.histogram.buckets import Buckets, compact, middles_ns, together
 
 MOST_BLOCKS = 300
 """Of a run: a longer one has several seconds in each, since a day's would only cost memory."""
-MOST_OF_ALL = 50_000
-"""Of a study: some 200 MB."""
-AT_ONCE = 500
 Counts = npt.NDArray[np.float64]
 NAMES = frozenset({"latency", "service_time"})
 
@@ -29,21 +24,19 @@ class RunBlocks:
     def __init__(self, width_s: int = 1) -> None:
         self.width_s = width_s
         self._blocks: dict[int, Results] = {}
-
-    def add(self, windows: Sequence[Record]) -> None:
-        """Takes in windows of the measure phase as a ledger has them."""
-        found = defaultdict[int, list[Record]](list)
-        for window in readable(windows):
-            found[window["second"] // self.width_s].append(window)
-        for at, some in found.items():
-            self._blocks.setdefault(at, Results(NAMES)).add(some)
+        self._dropped = Counter[int]()
 
     def merge(self, second: int, found: Results) -> None:
         """Takes in what came back in a second."""
         self._blocks.setdefault(second // self.width_s, Results(NAMES)).merge(found)
 
+    def drop(self, second: int, count: int) -> None:
+        """Takes in arrivals that were due in a second and never sent."""
+        self._blocks.setdefault(second // self.width_s, Results(NAMES))
+        self._dropped[second // self.width_s] += count
+
     def widen(self) -> None:
-        """Twice the seconds in each block."""
+        """Twice the seconds in each block, before any arrival is known to be dropped."""
         narrow, self._blocks = self._blocks, {}
         self.width_s *= 2
         for at, block in narrow.items():
@@ -58,45 +51,60 @@ class RunBlocks:
         return sum(block.failures for block in self._blocks.values())
 
     @property
+    def histograms(self) -> Iterator[Buckets]:
+        """Every histogram that is kept."""
+        return (one for block in self._blocks.values() for one in block.histograms.values())
+
+    @property
     def blocks(self) -> list[Results]:
-        """Those with requests in them, in order."""
-        found = [self._blocks[at] for at in sorted(self._blocks)]
-        return [block for block in found if block.finished]
+        """Those in which requests came back or were dropped, in order."""
+        return [self._blocks[at] for at in self._told]
+
+    @property
+    def dropped(self) -> list[int]:
+        """Arrivals of each of those that were never sent."""
+        return [self._dropped[at] for at in self._told]
+
+    @property
+    def _told(self) -> list[int]:
+        return [at for at in sorted(self._blocks) if self._blocks[at].finished or self._dropped[at]]
 
 
-def read_blocks(directory: Path, most_of_all: int = MOST_OF_ALL) -> dict[Tag, RunBlocks]:
-    """The measure phases of all runs of a ledger; LedgerError where it cannot be read."""
-    found = outline(directory / FILE_NAME)
-    lengths = {tag: len(run.seconds) for tag, run in found.runs.items()}
-    least = ceil(sum(lengths.values()) / most_of_all)
-    runs = {tag: RunBlocks(max(1, least, ceil(length / MOST_BLOCKS))) for tag, length in lengths.items()}
-    waiting = defaultdict[Tag, list[Record]](list)
-    for number, record in records_of_runs(found):
-        tag = tag_of(record)
-        if record["kind"] == "window" and record["phase"] == "measure":
-            waiting[tag].append(record)
-        if number == found.runs[tag].last or len(waiting[tag]) >= AT_ONCE:
-            runs[tag].add(waiting.pop(tag))
-    return runs
+def blocks_of(run: RunRecords) -> RunBlocks:
+    """The measure phase of a run whose seconds keep NAMES; none is narrower than a second of its timeline."""
+    width_s = run.bins.width_s
+    blocks = RunBlocks(width_s * ceil(len(run.seconds) / MOST_BLOCKS) if run.seconds else width_s)
+    for at, second in run.seconds.items():
+        if found := second.results.get("measure"):
+            blocks.merge(at - run.bins.origin, found)
+    first = min((at for at, second in run.seconds.items() if "measure" in second.results), default=0)
+    for line in run.drained:
+        # what older ledgers do not tell the seconds of was dropped at once
+        for offset, count in line.get("dropped_by_s") or [(0, line.get("dropped") or 0)]:
+            if count:
+                blocks.drop(first - run.bins.origin + offset, count)
+    return blocks
 
 
 @dataclass(frozen=True)
 class BlockSeries:
-    """Blocks of one run or more, in order, and which run each is of."""
+    """Blocks of one run or more, in order, which run each is of, and arrivals of each that were dropped."""
 
     blocks: Sequence[Results]
     runs: npt.NDArray[np.int64]
+    dropped: Sequence[int] = ()
 
     @classmethod
     def of(cls, runs: Sequence[RunBlocks]) -> "BlockSeries":
         """Of those that have any."""
-        each = [blocks for run in runs if (blocks := run.blocks)]
-        numbers = [number for number, blocks in enumerate(each) for _ in blocks]
-        return cls([block for blocks in each for block in blocks], np.array(numbers, np.int64))
+        each = [(blocks, run.dropped) for run in runs if (blocks := run.blocks)]
+        numbers = [number for number, (blocks, _) in enumerate(each) for _ in blocks]
+        dropped = [count for _, counts in each for count in counts]
+        return cls([one for blocks, _ in each for one in blocks], np.array(numbers, np.int64), dropped)
 
     def beyond(self, name: str, bound_ns: float) -> tuple[Counts, Counts]:
         """How many successes of each were above a bound in one of NAMES, and how many there were."""
-        whole = self.whole(name)
+        whole = together(block.histogram(name) for block in self.blocks)
         sizes = [len(block.histogram(name).indices) for block in self.blocks]
         block_of = np.repeat(np.arange(len(sizes)), sizes)
         above = whole.counts * (middles_ns(whole.indices) > bound_ns)
@@ -108,6 +116,11 @@ class BlockSeries:
         failures = [float(block.failures) for block in self.blocks]
         return np.array(failures), np.array([float(block.finished) for block in self.blocks])
 
+    def unanswered(self) -> Counts:
+        """How many requests of each failed or were never sent: they are beyond every bound on a latency."""
+        failures, _ = self.failed()
+        return failures + np.array(self.dropped or [0] * len(self.blocks), np.float64)
+
     def whole(self, name: str) -> Buckets:
         """All successes of one of NAMES."""
-        return together(block.histogram(name) for block in self.blocks)
+        return compact(block.histogram(name) for block in self.blocks)

@@ -17,12 +17,11 @@ from reports.caveats.client import own_slowness
 from reports.fold.run_records import RunRecords
 from reports.fold.windows import Distribution
 from reports.format import NS_PER_MS
-from reports.gates.absolute import of_seconds
-from reports.gates.require import PERCENTILES
+from reports.gates.absolute import of_seconds, percentile_ns
+from reports.gates.require import FAILURE_RATIO, PERCENTILES
 from reports.gates.select import cells_of
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import Claim, measured
-from reports.histogram.buckets import percentiles_ns
 from reports.ledger.ledger import tag_of
 from reports.stats.shares import LEAST_BLOCKS, Share
 from reports.summary.blocks import MOST_BLOCKS, BlockSeries, Counts, RunBlocks
@@ -123,8 +122,8 @@ class Phase:
         if threshold.require.column not in PERCENTILES:
             return whole.failures > threshold.tolerated * whole.finished
         name, percent = PERCENTILES[threshold.require.column]
-        (value_ns,) = percentiles_ns(whole.histogram(name), [percent]) if whole.ok else (None,)
-        return value_ns is not None and value_ns > threshold.tolerated * NS_PER_MS
+        value_ns = percentile_ns(whole.histogram(name), whole.failures, percent)
+        return value_ns > threshold.tolerated * NS_PER_MS
 
     def _stop(self, threshold: Threshold, seconds: BlockSeries) -> StopReason:
         evidence = of_seconds(threshold, seconds, 1)
@@ -172,17 +171,32 @@ def variance(seconds: int) -> float:
 
 
 def is_certain(threshold: Threshold, seconds: BlockSeries, width_s: int, chance: float) -> bool:
-    """Whether blocks of so many seconds each show it, at this chance of being wrong."""
+    """Whether blocks of so many seconds each show it, at this chance of being wrong.
+
+    A percentile's bound is broken for certain where successes beyond it are too many of all requests, or
+    failures alone are.
+    """
     if len(seconds.blocks) < LEAST_BLOCKS:
         return False
     strict = unlucky(threshold, width_s * len(seconds.blocks), chance / 2).require
-    if strict.column in PERCENTILES:
-        name, percent = PERCENTILES[strict.column]
-        allowed = 1 - percent / 100
-        found = share_of(*seconds.beyond(name, strict.bound * NS_PER_MS), width_s)
-    else:
-        allowed, found = strict.bound, share_of(*seconds.failed(), width_s)
-    return found.share > allowed and found.p_beyond(allowed, above=True) <= chance / 2
+    failures, finished = seconds.failed()
+    if strict.column not in PERCENTILES:
+        return _is_above(share_of(failures, finished, width_s), strict.bound, chance / 2)
+    name, percent = PERCENTILES[strict.column]
+    late, _ = seconds.beyond(name, strict.bound * NS_PER_MS)
+    if _is_above(share_of(late, finished, width_s), 1 - percent / 100, chance / 4):
+        return True
+    return is_certain(failing_beyond(threshold, 1 - percent / 100), seconds, width_s, chance / 4)
+
+
+def failing_beyond(threshold: Threshold, share: float) -> Threshold:
+    """A bound on failures in place of one on a percentile, which leaves this share of requests beyond it."""
+    require = replace(threshold.require, column=FAILURE_RATIO, bound=share)
+    return replace(threshold, require=require, least_effect=0.0)
+
+
+def _is_above(found: Share, allowed: float, chance: float) -> bool:
+    return found.share > allowed and found.p_beyond(allowed, above=True) <= chance
 
 
 def share_of(hits: Counts, requests: Counts, width_s: int) -> Share:

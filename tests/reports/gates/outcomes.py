@@ -34,7 +34,7 @@ batch = 64
 severity = "warn"
 
 [[threshold]]
-require = "failure_ratio <= 0.05"
+require = "failure_ratio <= 0.5"
 """
 MADE = Verdict(
     threshold=1,

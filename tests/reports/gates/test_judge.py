@@ -13,7 +13,7 @@ from reports.gates.verdict import Claim, exit_code, verdict_of
 from tests.reports.gates.book import a_book, a_study, add, judged, outcomes, require, source
 
 HTTP, GRPC = "onnx-http/b1/c1", "onnx-grpc/b1/c1"
-KEPT = require("latency_p95_ms <= 120")
+KEPT = require("latency_p50_ms <= 120")
 
 
 def test_every_threshold_meets_every_cell_that_it_is_of_in_the_files_order(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_every_threshold_meets_every_cell_that_it_is_of_in_the_files_order(tmp_p
 
 def test_exit_codes(tmp_path: Path) -> None:
     good = judged(tmp_path / "a", KEPT, a_study())
-    unsure = judged(tmp_path / "b", KEPT + require("latency_p95_ms <= 120", batch="64"), a_study())
+    unsure = judged(tmp_path / "b", KEPT + require("latency_p50_ms <= 120", batch="64"), a_study())
     warned = judged(tmp_path / "c", KEPT + require("latency_p95_ms <= 5", severity="'warn'"), a_study())
     assert [exit_code(some) for some in (good, unsure, warned, [])] == [0, 3, 0, 3]
     assert outcomes(warned) == {HTTP: "fail", GRPC: "fail"}
@@ -133,18 +133,3 @@ def test_what_is_broken_alone_is_not_so_among_many_and_takes_more_repeats() -> N
 def test_several_studies_are_judged_as_one(tmp_path: Path) -> None:
     found = judge(parse_gates(KEPT, "x"), source(tmp_path, a_study(), a_study()))
     assert {(one.cell, one.runs) for one in found} == {(HTTP, 10), (GRPC, 10)}
-
-
-def test_a_ledger_is_read_once_and_only_where_it_is_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from reports.gates import source as module
-
-    read: list[Path] = []
-    whole = module.read_blocks
-    monkeypatch.setattr(module, "read_blocks", lambda path: read.append(path) or whole(path))
-    sides = source(tmp_path, a_study())
-    judge(parse_gates(require("images_per_s >= 1"), "x"), sides)
-    assert read == []
-    judge(parse_gates(KEPT + require("latency_p50_ms <= 1") + require("failure_ratio <= 0.1"), "x"), sides)
-    assert read == [tmp_path / "study1"]

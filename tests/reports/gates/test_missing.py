@@ -100,7 +100,7 @@ def test_the_rates_of_a_search_are_not_missed(tmp_path: Path) -> None:
 def test_a_cell_that_is_missing_is_inconclusive(tmp_path: Path, fields: dict[str, str], said: str) -> None:
     book = a_study()
     book.endpoint("trt-http", "127.0.0.1:8012")
-    found = own(judged(tmp_path, require("latency_p95_ms <= 120", **fields), book))
+    found = own(judged(tmp_path, require("latency_p50_ms <= 120", **fields), book))
     assert (found[-1].outcome, exit_code(found)) == ("inconclusive", 3)
     assert found[-1].sentence == f"no cell: the study has none of {said}"
 
@@ -110,20 +110,20 @@ def test_of_much_that_the_study_has_only_some_is_said(tmp_path: Path) -> None:
     for batch in (16, 8, 4, 2, 1, 32):
         add(book, "onnx-http", [10.0] * 6, batch=batch)
     book.footer()
-    (found,) = own(judged(tmp_path, require("latency_p95_ms <= 120", batch="64"), book))
+    (found,) = own(judged(tmp_path, require("latency_p50_ms <= 120", batch="64"), book))
     assert found.sentence == "no cell: the study has none of batch 64 (it has 1, 2, 4, 8, 2 more)."
 
 
 def test_what_no_cell_has_together_is_inconclusive(tmp_path: Path) -> None:
     book = a_study(change=lambda book: add(book, "onnx-http", [10.0] * 6, batch=8))
-    text = require("latency_p95_ms <= 120", batch="8", endpoint="'onnx-grpc'")
+    text = require("latency_p50_ms <= 120", batch="8", endpoint="'onnx-grpc'")
     (found,) = own(judged(tmp_path, text, book))
     assert found.outcome == "inconclusive"
     assert found.sentence == "no cell: the study has none of endpoint onnx-grpc, batch 8."
 
 
 def test_a_number_of_several_that_is_missing_does_not_hide_behind_the_others(tmp_path: Path) -> None:
-    found = judged(tmp_path, require("latency_p95_ms <= 120", batch="[1, 64]"), a_study())
+    found = judged(tmp_path, require("latency_p50_ms <= 120", batch="[1, 64]"), a_study())
     assert outcomes(found) == {HTTP: "pass", GRPC: "pass", "no cell": "inconclusive"}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from reports.stats.shares import Share, share_of
+from reports.stats.shares import LEVEL, Share, seconds_needed, share_of
 from reports.summary.blocks import Counts
 
 EACH = 100.0
@@ -33,12 +33,32 @@ def test_none_and_all_are_ends(share: float, low: float, high: float) -> None:
 
 
 def test_three_times_the_requests_tell_three_times_as_much() -> None:
-    assert Share(0.1, 50).grown(3) == Share(0.1, 150)
+    assert Share(0.1, 50, 10).grown(3) == Share(0.1, 150, 30)
 
 
-def test_none_and_all_count_every_request() -> None:
-    assert found([0] * 6) == Share(0.0, 600.0)
-    assert found([EACH] * 6) == Share(1.0, 600.0)
+def test_where_none_or_all_are_beyond_seconds_are_all_that_counts() -> None:
+    assert found([0] * 6) == Share(0.0, 6.0, 6.0)
+    assert found([EACH] * 6) == Share(1.0, 6.0, 6.0)
+    assert found([0] * 100).p_beyond(0.01, above=False) == pytest.approx(0.99**100)
+
+
+def test_a_second_that_was_not_seen_may_have_been_bad_as_a_whole() -> None:
+    few, many = Share(0.001, 100_000, 100), Share(0.001, 100_000, 1_000)
+    # what is left of 1 % beside the share that was seen, in none of 100 and of 1,000 seconds
+    assert few.p_beyond(0.01, above=False) == pytest.approx(0.991**100, rel=0.05)
+    assert many.p_beyond(0.01, above=False) == pytest.approx(0.991**1_000, rel=0.3)
+    assert Share(0.001, 100_000).p_beyond(0.01, above=False) < 1e-100
+    # good seconds that were not seen explain no excess
+    assert Share(0.02, 10_000, 100).p_beyond(0.01, above=True) < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("allowed", "seconds"), [(0.5, 6), (0.1, 36), (0.05, 72), (0.01, 368), (0.001, 3_688)]
+)
+def test_so_many_good_seconds_show_that_few_are_bad(allowed: float, seconds: int) -> None:
+    assert seconds_needed(allowed) == seconds
+    assert Share(0.0, seconds, seconds).p_beyond(allowed, above=False) <= LEVEL
+    assert Share(0.0, seconds - 1, seconds - 1).p_beyond(allowed, above=False) > LEVEL
 
 
 def test_seconds_that_differ_no_more_than_chance_lets_them_count_every_request() -> None:

@@ -118,8 +118,15 @@ def test_where_nothing_may_fail_the_first_failure_is_certain() -> None:
     assert stopped_after(found, iter(records)) == 8
 
 
-def test_a_percentile_of_no_successes_is_not_known() -> None:
-    assert stopped_after(early_stop(P50, "abort_after_s = 1"), seconds([], failures=9)) is None
+def test_failures_are_beyond_every_bound_on_a_latency() -> None:
+    found = early_stop("require = 'latency_p99_ms <= 50'", "abort_after_s = 1")
+    assert stopped_after(found, seconds([], failures=90)) == 5
+    assert found.stop is not None
+    assert found.stop.why.startswith("latency_p99_ms above any limit (95 % CI above any limit to above any")
+    some = early_stop("require = 'latency_p99_ms <= 50'", "abort_after_s = 1")
+    assert stopped_after(some, seconds([10], failures=20, count=60)) is not None
+    few = early_stop("require = 'latency_p90_ms <= 50'", "abort_after_s = 1")
+    assert stopped_after(few, seconds([10], failures=1, count=60)) is None
 
 
 def test_only_the_measure_phase_counts() -> None:

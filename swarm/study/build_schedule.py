@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import ModuleType
 
 from reports.caveats.rate_bound import RateBound
 from reports.ledger.records import MOST_RUNS
@@ -11,7 +12,6 @@ from swarm.options.model import AXES, Options, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import AMOUNTS, Size, StudyDefinition, at_rates, is_meant, matching, taken
-from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateSearch
 from swarm.plan.schedule import RepeatingSchedule, Schedule
 from swarm.plan.sweep import cross
 from swarm.targets.model_settings import wants
@@ -45,7 +45,7 @@ def schedule_of(
     launch.check(cells, workers)
     check_servers(cells)
     most = options.repeat_until_decided or size.repeats
-    each = MOST_STEPS if bound else most
+    each = _search().MOST_STEPS if bound else most
     if each * len(cells) > MOST_RUNS:
         raise UsageError(
             f"--cells: {len(cells):,} cells, {each} times each, are {each * len(cells):,} runs, and a"
@@ -54,7 +54,7 @@ def schedule_of(
         )
     gate.check(cells, endpoints, each * len(cells))
     if bound:
-        return RateSearch(cells, bound), size
+        return _search().RateSearch(cells, bound), size
     if most < size.repeats:
         raise UsageError(
             f"--repeat-until-decided {most}: every cell is run {size.repeats} times anyway; it must"
@@ -86,8 +86,25 @@ def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound |
     size = study.sizes[options.size].given(**amounts)
     bound = RateBound.parse(options.find_rate) if options.find_rate else None
     if bound:
-        size = replace(size, iterations=options.iterations or bound.results)
+        size = replace(size, iterations=_enough(bound, options.iterations))
     return replace(size, profile="" if bound else options.load_profile or size.profile), bound
+
+
+def _search() -> ModuleType:
+    """The search for a rate, loaded where there is one: SciPy comes with it, which no other load needs."""
+    from swarm.plan import rate_search
+
+    return rate_search
+
+
+def _enough(bound: RateBound, asked: int | None) -> int:
+    """Requests of each run of a search. Raises UsageError where they are too few for its percentile."""
+    if asked and asked < bound.least:
+        raise UsageError(
+            f"--iterations {asked}: {bound.percentile} takes {bound.least:,} results; give as many, or leave"
+            f" it out for {bound.results:,}"
+        )
+    return asked or bound.results
 
 
 def own_cells(
@@ -105,7 +122,7 @@ def own_cells(
         cells = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
     elif options.rates or options.find_rate:
         batches = size.batches if study.all_batches else options.batches or (1,)
-        return at_rates(endpoints, size, options.rates or (START_PER_S,), batches)
+        return at_rates(endpoints, size, options.rates or (_search().START_PER_S,), batches)
     elif options.load_profile:
         raise UsageError("--load-profile: needs open-loop load; give --rates, its peaks, too")
     else:

@@ -46,8 +46,8 @@ def test_the_full_size_has_the_seeds_sixty_requests() -> None:
 def test_amounts_given_by_option_win() -> None:
     amounts = dict(zip(AMOUNTS, (3, 0, 4, 5), strict=True))
     assert QUICK.given(**amounts) == Size((1, 4, 8), (1, 8), 3, 2, 4, 5)
-    assert QUICK.given(seconds=0.5) == Size((1, 4, 8), (1, 8), 10, 0.5, 10)
-    assert QUICK.given(batches=(2,), levels=()) == Size((2,), (1, 8), 10, 2, 10)
+    assert QUICK.given(seconds=0.5) == Size((1, 4, 8), (1, 8), 10, 0.5, 12)
+    assert QUICK.given(batches=(2,), levels=()) == Size((2,), (1, 8), 10, 2, 12)
 
 
 def test_cells_by_pattern() -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from reports.caveats.rate_bound import RateBound
+from reports.stats.highest_rate import RateTried, confirmations, highest_rate, told
 from reports.study.study import Study, load_study
-from reports.topics.load.open_load import find_bound, searches
+from reports.topics.load.rate_search import find_bound, searches
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.rate_search import MOST_STEPS, RateSearch, rates
+from swarm.plan.rate_search import MOST_STEPS, SEARCHING_STEPS, RateSearch, next_step
 from swarm.plan.schedule import Outcome
 from tests.reports.open_load import at_rate, searched
 from users.endpoint import Endpoint
@@ -19,38 +20,70 @@ HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
 CELLS = [Cell(HTTP, batch, 8, 10, 1, "open", arrivals="constant", max_in_flight=5) for batch in (1, 4)]
 
 
-def tried(meets: Callable[[float], bool | None], start: float = 8) -> list[float]:
-    """The rates a search tries where `meets` says which keep the bound."""
-    search, seen = rates(start), []
-    rate = next(search)
-    while True:
-        seen.append(rate)
-        try:
-            rate = search.send(meets(rate))
-        except StopIteration:
-            return seen
+def tried(meets: Callable[[float], bool | None], start: float = 8) -> list[RateTried]:
+    """The runs of a search where `meets` says which rates keep the bound."""
+    seen: list[RateTried] = []
+    while step := next_step(seen, start):
+        seen.append(RateTried(step.rate, meets(step.rate), step.confirming))
+    return seen
 
 
-def test_it_doubles_then_bisects_to_five_per_cent() -> None:
+def of_search(seen: list[RateTried]) -> list[float]:
+    return [run.rate for run in seen if not run.confirming]
+
+
+def test_it_doubles_then_tries_the_median_then_confirms_a_lower_rate() -> None:
     seen = tried(lambda rate: rate <= 100)
-    assert seen[:5] == [8, 16, 32, 64, 128]
-    highest, lowest_missed = max(r for r in seen if r <= 100), min(r for r in seen if r > 100)
-    assert lowest_missed <= 1.05 * highest
-    assert len(seen) <= MOST_STEPS
+    assert of_search(seen)[:5] == [8, 16, 32, 64, 128]
+    assert 64 < of_search(seen)[5] < 128
+    assert len(of_search(seen)) <= SEARCHING_STEPS
+    assert [run.confirming for run in seen[-4:]] == [False, True, True, True]
+    (answer,) = {run.rate for run in seen if run.confirming}
+    assert 85 <= answer <= 100
+    low, high = highest_rate(told(seen)).interval
+    assert low <= 100 <= high < 1.5 * low
 
 
 def test_a_start_that_is_too_high_is_halved() -> None:
     seen = tried(lambda rate: rate <= 1)
-    assert seen[:4] == [8, 4, 2, 1]
-    assert max(r for r in seen if r <= 1) >= min(r for r in seen if r > 1) / 1.05
+    assert of_search(seen)[:4] == [8, 4, 2, 1]
+    assert 0.85 <= seen[-1].rate <= 1
+    assert confirmations(told(seen)) == 3
 
 
 def test_where_no_rate_keeps_the_bound_it_gives_up() -> None:
-    assert min(tried(lambda rate: False)) == pytest.approx(0.125, abs=0.01)
+    seen = tried(lambda rate: False)
+    assert min(of_search(seen)) == pytest.approx(0.125, abs=0.01)
+    assert seen == [run for run in seen if not run.confirming]
 
 
-def test_where_every_rate_keeps_it_it_ends_all_the_same() -> None:
-    assert len(tried(lambda rate: True)) == MOST_STEPS
+def test_where_every_rate_keeps_it_the_highest_is_confirmed() -> None:
+    seen = tried(lambda rate: True)
+    assert of_search(seen) == [8.0 * 2**power for power in range(SEARCHING_STEPS)]
+    assert [run.rate for run in seen if run.confirming] == [8.0 * 2**15] * 3
+
+
+def test_a_rate_that_a_confirming_run_missed_is_left_for_a_lower_one() -> None:
+    found = tried(lambda rate: rate <= 100)
+    until = found[: next(at for at, run in enumerate(found) if run.confirming)]
+    first = next_step(until, 8)
+    assert first is not None
+    once_met = [*until, RateTried(first.rate, True, confirming=True)]
+    assert next_step(once_met, 8) == first
+    missed = [*once_met, RateTried(first.rate, False, confirming=True)]
+    lower = next_step(missed, 8)
+    assert lower is not None
+    assert lower.confirming
+    assert 0.7 * first.rate < lower.rate <= 0.95 * first.rate
+
+
+def test_what_cannot_be_confirmed_any_more_is_not_begun() -> None:
+    """Of 24 runs, those that remain must be enough."""
+    verdicts = iter([True] * 5 + [False] * 19)
+    seen = tried(lambda rate: next(verdicts))
+    assert len(seen) <= MOST_STEPS - 2
+    assert confirmations(told(seen)) == 0
+    assert next_step([RateTried(8, True)] * MOST_STEPS, 8) is None
 
 
 @pytest.mark.parametrize(
@@ -73,17 +106,21 @@ def test_bounds_that_are_none(text: str) -> None:
 
 
 def test_a_run_that_tells_nothing_is_made_once_more() -> None:
-    search = rates(8)
-    assert [next(search), search.send(True), search.send(None), search.send(True)] == [8, 16, 16, 32]
+    verdicts = iter([True, None, True, True] + [False] * 30)
+    assert of_search(tried(lambda rate: next(verdicts)))[:5] == [8, 16, 16, 32, 64]
 
 
-def test_a_rate_that_tells_nothing_twice_is_left_for_a_lower_one() -> None:
-    search = rates(8)
-    assert [next(search), search.send(True), search.send(None), search.send(None)] == [8, 16, 16, 11.3]
+def test_a_rate_that_tells_nothing_twice_counts_as_missed() -> None:
+    verdicts = iter([True, None, None] + [True] * 30)
+    seen = tried(lambda rate: next(verdicts))
+    assert of_search(seen)[:3] == [8, 16, 16]
+    assert 8 < of_search(seen)[3] < 16
+    assert [(run.rate, run.met) for run in told(seen)[:2]] == [(8, True), (16, False)]
 
 
 def test_where_nothing_is_ever_told_it_ends_all_the_same() -> None:
-    assert tried(lambda rate: None) == [8, 8, 4, 4, 2, 2, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125]
+    seen = tried(lambda rate: None)
+    assert of_search(seen) == [8, 8, 4, 4, 2, 2, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125]
 
 
 def conducted(
@@ -106,6 +143,7 @@ def conducted(
                 book.records[-1] |= {"status": code}
             else:
                 book.caveat(tag, code, "seen")
+        book.header["plan"][-1] |= {"confirming": True} if run.confirming else {}
         book.plan_later()
         for record in (book.records[-1], *book.records[told:-1]):
             fold.on_record(record)
@@ -123,7 +161,7 @@ def judged_by_report(study: Study) -> list[bool | None]:
 
 def judged_by_search(said: list[str]) -> list[bool | None]:
     words = {"met": True, "not met": False}
-    return [words.get(line.rpartition(" ms, ")[2]) for line in said]
+    return [words.get(line.partition(" ms, ")[2].partition(";")[0]) for line in said]
 
 
 def test_the_search_goes_on_over_a_step_at_which_the_client_was_the_limit(tmp_path: Path) -> None:
@@ -140,7 +178,9 @@ def test_the_search_goes_on_over_a_step_at_which_the_client_was_the_limit(tmp_pa
     ]
     assert judged_by_report(study) == judged_by_search(said)
     (found,) = searches(study, RateBound("p99", 100))
-    assert 95 <= found.met[0].level <= 100 < found.missed[0].level <= 105
+    assert found.confirmed
+    assert len(found.met) == 3
+    assert 85 <= found.met[0].level <= 100 < found.missed[0].level <= 105
     assert found.unknown == []
 
 
@@ -152,23 +192,24 @@ def test_a_rate_that_tells_nothing_again_is_an_end_and_no_miss(tmp_path: Path, c
     assert judged_by_report(study) == judged_by_search(said)
     (found,) = searches(study, RateBound("p99", 100))
     assert found.missed == []
-    assert 28 <= found.met[0].level <= 30 < found.unknown[0].level <= 31.5
-    assert len(found.unknown) == 2
+    assert 25 <= found.met[0].level <= 30 < found.unknown[0].level <= 31.5
+    assert len(found.unknown) >= 2
 
 
 def test_latency_beyond_the_bound_is_a_miss_whatever_the_client_lacked(tmp_path: Path) -> None:
     said, study = conducted(
         CELLS[:1], tmp_path, lambda run: ("client-bound",) if run.cell.level > 100 else ()
     )
-    assert "128  p99 128.0 ms, not met" in said
+    assert "128  p99 128.0 ms, not met; searching: 87.8 (44.5–167)/s after 5 runs" in said
     assert judged_by_report(study) == judged_by_search(said)
 
 
 def test_one_cell_after_the_other(tmp_path: Path) -> None:
     said, _ = conducted(CELLS, tmp_path, lambda run: ())
     assert said[:5] == [f"{rate}  p99 {rate}.0 ms, met" for rate in (8, 16, 32, 64)] + [
-        "128  p99 128.0 ms, not met"
+        "128  p99 128.0 ms, not met; searching: 87.8 (44.5–167)/s after 5 runs"
     ]
+    assert said[-1].endswith("/s: 3 of 3")
     assert said[len(said) // 2 :] == said[: len(said) // 2]
 
 

@@ -83,6 +83,20 @@ def test_a_search_is_at_rates_that_stay() -> None:
     assert (run.cell.profile, run.cell.variant) == ("", "")
 
 
+@pytest.mark.parametrize("asked", ["1", "499"])
+def test_a_search_takes_enough_requests_for_its_percentile(asked: str) -> None:
+    said = f"--iterations {asked}: p99 takes 500 results; give as many, or leave it out for 1,000"
+    with pytest.raises(UsageError) as caught:
+        cells(Step7(), "--find-rate", "p99<=100", "--iterations", asked)
+    assert str(caught.value) == said
+    found, _ = schedule_of(
+        Step7(), [HTTP], options("--find-rate", "p99<=100", "--iterations", "500"), LaunchInfo(), NO_GATE
+    )
+    run = found.next(None)
+    assert run is not None
+    assert run.cell.requests == 500
+
+
 def test_any_study_takes_a_course_with_rates() -> None:
     given = ("--repeats", "1", "--rates", "30", "--load-profile", "hold:5", "--channels", "per-request")
     (cell,) = cells(Step7(), *given)

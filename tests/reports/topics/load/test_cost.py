@@ -69,7 +69,10 @@ def test_the_table_has_each_ways_cheapest_cell(tmp_path: Path) -> None:
     table = cost_table(priced(tmp_path, (50.0,), usd_per_hour=0.36))
     assert texts(table) == [["onnx-http", "onnx-http/b1/c8", "200", "0.500", "–"]]
     assert "declared with --usd-per-hour, not measured" in table.caption
-    assert table.caption.endswith("No GPU's power was sampled.")
+    assert table.caption.endswith(
+        "No GPU's power was sampled. "
+        "Not ranked, since more than 1 % of the requests failed: onnx-grpc/b1/c1 (100 %)."
+    )
 
 
 def test_power_alone_is_told_without_a_price(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.reports.answers import told
 from tests.reports.builder import Book
 from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
 
-IN_USE = "--max-in-flight was reached"
+IN_USE, ONCE = "--max-in-flight was reached", "not confirmed: one run met it"
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,11 @@ def test_a_rate_with_failures_or_drops_has_not_met_it(
     at_rate(book, 20, **spoilt)
     at_rate(book, 40, 30, failures={"timeout": 1})
     table = rates(book, tmp_path)
-    assert texts(table) == [["onnx-http", "1", "10", "30.0", "10.0", "20", why, "3"]]
-    assert f"onnx-http 10/s at batch 1 (30.0 ms; {said})" in told(load_study(tmp_path))[0]
+    assert texts(table) == [["onnx-http", "1", "10 (6.5–24)", "–", "10.0", ONCE, "20", why, "3"]]
+    assert (
+        f"onnx-http at batch 1 {ONCE} at 10/s ({said}; the highest is within 6.5–24/s, 95 %)"
+        in told(load_study(tmp_path))[0]
+    )
 
 
 NO_EVIDENCE: list[tuple[dict[str, Any], str, str]] = [
@@ -59,9 +62,9 @@ def test_a_run_that_says_nothing_of_the_server_leaves_it_unknown(
     at_rate(book, 80, 24)
     with_doubt(book, 83.5, more, code)
     with_doubt(book, 10, more, code)
-    row = ["onnx-http", "1", "80", "24.0", "80.0", "not known", f"{why} at 83.5/s", "3"]
+    row = ["onnx-http", "1", "80", "–", "80.0", ONCE, "not known", f"{why} at 83.5/s", "3"]
     assert texts(rates(book, tmp_path)) == [row]
-    sentence = f"onnx-http 80/s at batch 1 (24.0 ms; not known above: {why} at 83.5/s)"
+    sentence = f"onnx-http at batch 1 {ONCE} at 80/s (not known above: {why} at 83.5/s)"
     assert sentence in told(load_study(tmp_path))[0]
 
 
@@ -70,8 +73,8 @@ def test_a_client_at_its_limit_has_missed_the_bound_where_it_exceeds_it(tmp_path
     at_rate(book, 10, 30)
     with_doubt(book, 20, {"p99_ms": 130}, "client-bound")
     table = rates(book, tmp_path)
-    assert texts(table)[0][5:7] == ["20", "130"]
-    assert "invalidated: client-bound" in notes_at(table, 0, 6)
+    assert texts(table)[0][6:8] == ["20", "130"]
+    assert "invalidated: client-bound" in notes_at(table, 0, 7)
 
 
 def test_an_unknown_rate_below_the_one_that_missed_is_told(tmp_path: Path) -> None:
@@ -83,21 +86,22 @@ def test_an_unknown_rate_below_the_one_that_missed_is_told(tmp_path: Path) -> No
     at_rate(book, 20, 140, "pytorch-http")
     at_rate(book, 10, 30, "trt-http", status="failed")
     table = rates(book, tmp_path)
-    assert [row[2:7] for row in texts(table)] == [
-        ["80", "24.0", "80.0", "100", "140"],
-        ["none met it", "–", "–", "20", "140"],
-        ["not known", "–", "–", "not known", "failed at 10/s"],
+    assert [row[2:8] for row in texts(table)] == [
+        ["80 (44–160)", "–", "80.0", ONCE, "100", "140"],
+        ["none met it", "–", "–", "–", "20", "140"],
+        ["not known", "–", "–", "–", "not known", "failed at 10/s"],
     ]
-    assert [notes_at(table, row, 5) for row in range(3)] == [
+    assert [notes_at(table, row, 6) for row in range(3)] == [
         ["not known below: failed at 90/s"],
         ["not known below: aborted at 10/s"],
         [],
     ]
     assert told(load_study(tmp_path))[0].startswith(
         "Highest rate: With p99 ≤ 100 ms: "
-        "onnx-http 80/s at batch 1 (24.0 ms; 100/s did not; not known between: failed at 90/s); "
+        f"onnx-http at batch 1 {ONCE} at 80/s (100/s did not; not known between: failed at 90/s; "
+        "the highest is within 44–160/s, 95 %); "
         "pytorch-http none at batch 1 (20/s did not; not known below: aborted at 10/s); "
-        "trt-http not known at batch 1 (failed at 10/s); "
+        "trt-http not known at batch 1 (failed at 10/s)."
     )
 
 
@@ -105,4 +109,4 @@ def test_a_rate_without_any_success_is_not_known(tmp_path: Path) -> None:
     book = searched()
     at_rate(book, 10, 30)
     book.add_open("onnx-http", 20, {"w0": []}, failures={"refused": 200}, phase_s=10)
-    assert texts(rates(book, tmp_path))[0][5:7] == ["not known", "no request succeeded at 20/s"]
+    assert texts(rates(book, tmp_path))[0][6:8] == ["not known", "no request succeeded at 20/s"]

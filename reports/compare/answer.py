@@ -17,7 +17,6 @@ from reports.compare.matching import (
     UNCONFIRMED,
     Figure,
     Match,
-    inverse,
     magnitude,
     matches,
 )
@@ -122,7 +121,7 @@ def _told(it: Match) -> str:
 def times(it: Match) -> str:
     """2.00× faster, 95 % CI 1.91–2.09; or 2.70× slower, large, unconfirmed: 1 run."""
     speedup = it.speedup
-    ratio, word = (speedup, FASTER) if speedup.ratio >= 1 else (inverse(speedup), SLOWER)
+    ratio, word = (speedup, FASTER) if speedup.ratio >= 1 else (speedup.inverse, SLOWER)
     told = f"{digits(ratio.ratio)}× {word}"
     if it.doubts:
         return f"{told}, {magnitude(ratio.ratio)}, {UNCONFIRMED}: {', '.join(one.short for one in it.doubts)}"

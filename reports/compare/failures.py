@@ -1,8 +1,10 @@
 """The share of failed requests on two sides, of the cells in which some side has any."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, variance
+
+from scipy.special import stdtr
 
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
@@ -10,7 +12,8 @@ from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN, UNCONFIRMED, Figu
 from reports.compare.tables import verdict_head
 from reports.format import MISSING, digits
 from reports.page.table import Table, table_of
-from reports.stats.log_ratio import half_width
+from reports.stats.log_ratio import welch
+from reports.stats.paired import ALPHA, holm
 from reports.stats.repeats import COMPARABLE_RUNS
 
 FEWER, MORE = "fewer failures", "more failures"
@@ -18,11 +21,15 @@ FEWER, MORE = "fewer failures", "more failures"
 
 @dataclass(frozen=True)
 class Failures:
-    """What part of the requests failed in each repeat of a cell, from 0 to 1, base and other."""
+    """What part of the requests failed in each repeat of a cell, from 0 to 1, base and other.
+
+    `verdict` is judged of all cells together.
+    """
 
     cell: str
     base: Figure
     other: Figure
+    verdict: str = NONE_SHOWN
 
     @property
     def any(self) -> bool:
@@ -30,16 +37,14 @@ class Failures:
         return any((*self.base.values, *self.other.values))
 
     @property
-    def verdict(self) -> str:
-        """By whether the 95 % interval of the difference of the mean shares leaves 0 out."""
-        if not self.any:
-            return NONE_SHOWN
-        if min(len(self.base.values), len(self.other.values)) < COMPARABLE_RUNS:
-            return INCONCLUSIVE
-        apart = fmean(self.other.values) - fmean(self.base.values)
-        if abs(apart) <= self.reach:
-            return NONE_SHOWN
-        return MORE if apart > 0 else FEWER
+    def repeated(self) -> bool:
+        """Whether both sides have runs enough to compare."""
+        return min(len(self.base.values), len(self.other.values)) >= COMPARABLE_RUNS
+
+    @property
+    def apart(self) -> float:
+        """By how much the mean share is higher on the other side."""
+        return fmean(self.other.values) - fmean(self.base.values)
 
     @property
     def said(self) -> str:
@@ -47,13 +52,13 @@ class Failures:
         return f"{UNCONFIRMED}: 1 run" if self.verdict == INCONCLUSIVE else self.verdict
 
     @property
-    def reach(self) -> float:
-        """How far that interval reaches to each side, where a request failed and both have repeats.
+    def p_even(self) -> float:
+        """How likely shares so far apart are of sides that fail alike, where both have repeats.
 
-        Welch's interval of the repeats, to whose variance that of chance is added, p (1 - p) / n of each run
-        with p over all, and Yates's correction added to it: repeats that came out alike tell nothing of how
-        few requests failed. Source of the correction: F. Yates, Contingency tables involving small numbers
-        and the χ² test, Supplement to the Journal of the Royal Statistical Society 1 (1934).
+        Welch's t of the repeats, to whose variance that of chance is added, p (1 - p) / n of each run with p
+        over all, and Yates's correction taken off the difference: repeats that came out alike tell nothing of
+        how few requests failed. Source of the correction: F. Yates, Contingency tables involving small
+        numbers and the χ² test, Supplement to the Journal of the Royal Statistical Society 1 (1934).
         """
         sides = (self.base, self.other)
         tried = [[row.numbers["requests"] for row in side.rows] for side in sides]
@@ -61,16 +66,32 @@ class Failures:
         share = failed / sum(sum(side) for side in tried)
         chance = share * (1 - share) * sum(sum(1 / n for n in side) / len(side) ** 2 for side in tried)
         errors = [variance(side.values) / len(side.values) for side in sides]
-        step = sum(1 / sum(side) for side in tried) / 2
-        return half_width(errors, [len(side) for side in tried], chance) + step
+        error, freedom = welch(errors, [len(side) for side in tried], chance)
+        beyond = abs(self.apart) - sum(1 / sum(side) for side in tried) / 2
+        return min(1.0, 2 * float(stdtr(freedom, -beyond / error))) if error else 1.0
 
 
 def failures(base: Side, other: Side) -> Iterator[Failures]:
     """One for each cell whose requests both sides counted, disqualified repeats too: failures disqualify."""
+    every = []
     for cell in base.cells:
         below, above = (_figure(side.cells.get(cell, ())) for side in (base, other))
         if below.rows and above.rows:
-            yield Failures(cell, below, above)
+            every.append(Failures(cell, below, above))
+    return judged(every)
+
+
+def judged(every: Sequence[Failures]) -> Iterator[Failures]:
+    """With their verdicts: the chance that any is told where both sides fail alike is 5 %, by Holm."""
+    tested = [it for it in every if it.any and it.repeated]
+    adjusted = dict(zip((it.cell for it in tested), holm([it.p_even for it in tested]), strict=True))
+    for it in every:
+        if it.any and not it.repeated:
+            yield replace(it, verdict=INCONCLUSIVE)
+        elif adjusted.get(it.cell, 1.0) <= ALPHA:
+            yield replace(it, verdict=MORE if it.apart > 0 else FEWER)
+        else:
+            yield it
 
 
 def _figure(rows: Sequence[Row]) -> Figure:
@@ -90,8 +111,8 @@ def failures_table(base: Side, others: Sequence[Side]) -> Table:
         heads,
         (_failure_row(cell, [of.get(cell) for of in by_side]) for cell in cells),
         caption="Percent of the requests, mean of all repeats; lower is better. A verdict needs two runs on "
-        "each side and rests on the 95 % CI of the difference, which allows for how much the repeats vary "
-        "and for how few requests there were. Cells without a failure are left out.",
+        "each side and allows for how much the repeats vary, for how few requests there were, and, by "
+        "Holm's method, for how many cells are compared. Cells without a failure are left out.",
         numeric=(1, *(2 + 2 * at for at in range(len(others)))),
     )
 

@@ -1,15 +1,17 @@
 """The cells of a candidate beside those of the base: both values, their ratio with its 95 % CI, a verdict."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from reports.caveats.run import ENOUGH
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
 from reports.format import digits, milliseconds
+from reports.stats.failures import MOST_FAILED
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.repeats import COMPARABLE_RUNS
+from reports.stats.paired import told_apart, with_least_error
+from reports.stats.repeats import COMPARABLE_RUNS, grouped
 
 FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE = "faster", "slower", "no difference shown", "inconclusive"
 """Contract: the values of compare.csv."""
@@ -147,24 +149,32 @@ class Match:
     @property
     def speedup(self) -> LogRatio:
         """How many times as fast the other side is: the ratio, or for a latency one over it."""
-        return self.ratio if self.measure.more_is_faster else inverse(self.ratio)
-
-
-def inverse(it: LogRatio) -> LogRatio:
-    """One over a ratio, with its interval."""
-    low, high = (None if end is None else 1 / end for end in (it.high, it.low))
-    return LogRatio(1 / it.ratio, low, high, it.runs)
+        return self.ratio if self.measure.more_is_faster else self.ratio.inverse
 
 
 def matches(base: Side, other: Side, measures: Sequence[Measure] = MEASURES) -> Iterator[Match]:
-    """Each of some measures that both have of a cell, measure by measure, in order of the base's cells."""
-    for measure in measures:
-        for cell in base.cells:
-            if found := _match(cell, measure, base.cells[cell], other.cells.get(cell, ())):
-                yield found
+    """Each of some measures that both have of a cell, measure by measure, in order of the base's cells.
+
+    Which differ is judged of all measures together, whichever are asked for: the chance that any of them is
+    said to differ between two sides that do not is 5 %, by Holm. No error is
+    taken as below half the middle one of its measure.
+    """
+    every = [
+        found
+        for measure in MEASURES
+        for cell in base.cells
+        if (found := _match(cell, measure, base.cells[cell], other.cells.get(cell, ())))
+    ]
+    tested = [it for it in every if not it.doubts]
+    alike = grouped(tested, lambda it: it.measure).values()
+    ratios = [ratio for of in alike for ratio in with_least_error([it.ratio for it in of])]
+    ordered = [it for of in alike for it in of]
+    apart = [it for it, told in zip(ordered, told_apart(ratios), strict=True) if told]
+    return (_judged(it, it in apart) for it in every if it.measure in measures)
 
 
 def _match(cell: str, measure: Measure, base: Sequence[Row], other: Sequence[Row]) -> Match | None:
+    """What both have of a measure, not yet judged."""
     if measure.instead_of and all(
         any(measure.instead_of in row.numbers for row in rows) for rows in (base, other)
     ):
@@ -175,14 +185,23 @@ def _match(cell: str, measure: Measure, base: Sequence[Row], other: Sequence[Row
         return None
     ratio = log_ratio(above.values, below.values)
     doubts = tuple(dict.fromkeys(doubts_of(measure, figures)))
-    return Match(cell, measure, below, above, ratio, _verdict(measure, ratio, doubts), doubts)
+    return Match(cell, measure, below, above, ratio, INCONCLUSIVE, doubts)
 
 
 def figure(rows: Sequence[Row], measure: Measure) -> Figure:
-    """The repeats that have the measure and nothing that disqualifies, or all where none is free."""
+    """The repeats that have the measure and nothing that disqualifies, or all where none is free.
+
+    All, too, where more requests of the cell failed than one may have that is ranked.
+    """
     known = [row for row in rows if measure.of(row) is not None]
-    kept = [row for row in known if not row.disqualified] or known
+    free = [row for row in known if not row.disqualified]
+    kept = known if _failing(rows) or not free else free
     return Figure(tuple(kept), tuple(value for row in kept if (value := measure.of(row)) is not None))
+
+
+def _failing(rows: Sequence[Row]) -> bool:
+    failed, requests = (sum(row.numbers.get(name, 0.0) for row in rows) for name in ("failures", "requests"))
+    return 0 < MOST_FAILED * requests < failed
 
 
 def doubts_of(measure: Measure, figures: Sequence[Figure]) -> Iterator[Doubt]:
@@ -199,9 +218,9 @@ def doubts_of(measure: Measure, figures: Sequence[Figure]) -> Iterator[Doubt]:
         yield Doubt("1 run", f"{UNCONFIRMED}: with 1 run on a side, a difference may be chance{fix}")
 
 
-def _verdict(measure: Measure, ratio: LogRatio, doubts: Sequence[Doubt]) -> str:
-    if doubts:
-        return INCONCLUSIVE
-    if not ratio.significant:
-        return NONE_SHOWN
-    return FASTER if (ratio.ratio > 1) == measure.more_is_faster else SLOWER
+def _judged(it: Match, apart: bool) -> Match:
+    """With its verdict, given whether it is told from 1."""
+    if it.doubts:
+        return it
+    faster = (it.ratio.ratio > 1) == it.measure.more_is_faster
+    return replace(it, verdict=NONE_SHOWN if not apart else FASTER if faster else SLOWER)

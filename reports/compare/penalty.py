@@ -1,8 +1,7 @@
 """The published study's H5, that on a slower GPU gRPC's penalty at batch 1 differs, between two sides."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import exp, log, sqrt
+from dataclasses import dataclass, replace
 
 from reports.cells_csv.rows import Row, published_files
 from reports.cells_csv.sides import Side
@@ -13,13 +12,12 @@ from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_study import of_published_study
 from reports.stats.figures import pair_name, pairing, stems
 from reports.stats.log_ratio import LogRatio, log_ratio
+from reports.stats.paired import ALPHA, LEAST_PAIRS, LESS, MORE, holm, p_unlike, paired_ratio, told_apart
 from reports.stats.repeats import grouped
 from reports.topics.published.hypotheses import (
     CLAIMS,
     FALSE,
     INCONCLUSIVE,
-    LESS,
-    MORE,
     NOT_TESTED,
     PARTLY,
     PUBLISHED,
@@ -28,11 +26,15 @@ from reports.topics.published.hypotheses import (
 
 Key = tuple[str, str, str]
 """Backend, as pairs of endpoints are named, payload, and what follows the users in a cell's name."""
+Sides = tuple[Figure, Figure]
+"""HTTP's p50 and gRPC's."""
+FEW = f"fewer than {LEAST_PAIRS} repeats of both protocols on a side"
 CAPTION = (
-    "Shown is gRPC's p50 over HTTP's at batch 1 with one user, on each side with its 95 % CI, and one ratio "
-    "over the other. The claim is true where the CI of that excludes 1, false where it lies within "
-    f"{LESS:g} to {MORE:g}, and not tested where the two do not state different GPUs. It is about the GPU "
-    "alone: see What differs for the rest."
+    "Shown is gRPC's p50 over HTTP's at batch 1 with one user, on each side with the 95 % CI of its repeats "
+    "in pairs, and one ratio over the other (Welch's t of the logs). The claim is false where two "
+    f"one-sided tests of 5 % place that within {LESS:g} to {MORE:g}, else true where it is told from 1, both "
+    "by Holm's method over the backends, and not tested where the two do not state different GPUs. It is "
+    "about the GPU alone: see What differs for the rest."
 )
 
 
@@ -41,7 +43,8 @@ class Penalty:
     """gRPC's p50 over HTTP's for one backend on two sides, `change` being the other's over the base's.
 
     `endpoint` is that of gRPC on the base. `untested` says why the sides do not test the claim, which is
-    about two GPUs; empty where they do.
+    about two GPUs; empty where they do. `verdict` is true where the penalty differs, false where it is about
+    the same, not tested or inconclusive.
     """
 
     backend: str
@@ -52,23 +55,12 @@ class Penalty:
     change: LogRatio
     doubts: tuple[str, ...]
     untested: str
+    verdict: str = INCONCLUSIVE
 
     @property
     def name(self) -> str:
         """The backend, with its variant where it has one."""
         return f"{self.backend} {self.variant}".rstrip()
-
-    @property
-    def verdict(self) -> str:
-        """True where the penalty differs, false where it is about the same, not tested or inconclusive."""
-        low, high = self.change.low, self.change.high
-        if self.untested:
-            return NOT_TESTED
-        if self.doubts or low is None or high is None:
-            return INCONCLUSIVE
-        if self.change.significant:
-            return TRUE
-        return FALSE if low >= LESS and high <= MORE else INCONCLUSIVE
 
 
 def penalties(base: Side, other: Side) -> Iterator[Penalty]:
@@ -79,11 +71,39 @@ def penalties(base: Side, other: Side) -> Iterator[Penalty]:
     if not (_of_their_model(base) and _of_their_model(other)):
         return
     ours, theirs, untested = _pairs(base), _pairs(other), no_other_gpu(base, other)
-    for key in [key for key in ours if key in theirs]:
-        below, above = (log_ratio(grpc.values, http.values) for http, grpc in (ours[key], theirs[key]))
-        doubts = tuple(dict.fromkeys(it.text for it in doubts_of(P50, (*ours[key], *theirs[key]))))
-        endpoint = ours[key][1].rows[0].endpoint
-        yield Penalty(key[0], key[2], endpoint, below, above, over(above, below), doubts, untested)
+    found = [_penalty(key, ours[key], theirs[key], untested) for key in ours if key in theirs]
+    tested = [it.change for it in found if not it.doubts]
+    apart = iter(told_apart(tested))
+    same = iter(p <= ALPHA for p in holm([p_unlike(it) for it in tested]))
+    for it in found:
+        if untested:
+            yield replace(it, verdict=NOT_TESTED)
+        elif it.doubts:
+            yield it
+        else:
+            differs, alike = next(apart), next(same)
+            yield replace(it, verdict=FALSE if alike else TRUE if differs else INCONCLUSIVE)
+
+
+def _penalty(key: Key, ours: Sides, theirs: Sides, untested: str) -> Penalty:
+    """What both sides have of a backend, not yet judged."""
+    below, above = (paired_ratio(*map(_by_repeat, (grpc, http))) for http, grpc in (ours, theirs))
+    change = log_ratio(*(_in_pairs(*side) for side in (theirs, ours)))
+    doubts = tuple(dict.fromkeys(it.text for it in doubts_of(P50, (*ours, *theirs))))
+    few = () if doubts or None not in (below.error, above.error) else (FEW,)
+    return Penalty(key[0], key[2], ours[1].rows[0].endpoint, below, above, change, (*doubts, *few), untested)
+
+
+def _by_repeat(side: Figure) -> dict[int, float]:
+    """A file's rows are in order where they do not say which repeat they are of."""
+    known = enumerate(zip(side.rows, side.values, strict=True), 1)
+    return {int(row.numbers.get("repeat", place)): value for place, (row, value) in known}
+
+
+def _in_pairs(http: Figure, grpc: Figure) -> list[float]:
+    """gRPC's over HTTP's by repeat; of their means where no repeat has both."""
+    under, over = _by_repeat(http), _by_repeat(grpc)
+    return [over[key] / under[key] for key in over if key in under] or [paired_ratio(over, under).ratio]
 
 
 def _of_their_model(side: Side) -> bool:
@@ -93,10 +113,10 @@ def _of_their_model(side: Side) -> bool:
     return all(of_published_study(study, ((row.space, row.backend) for row in rows)) for study, rows in each)
 
 
-def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:
+def _pairs(side: Side) -> dict[Key, Sides]:
     """HTTP's p50 and gRPC's by backend, payload and variant."""
     single = (row for row in side.rows if row.load == "closed" and row.level == 1 and row.batch == 1)
-    found: dict[Key, tuple[Figure, Figure]] = {}
+    found: dict[Key, Sides] = {}
     for (_, payload, _, variant), rows in grouped(single, lambda row: (*pairing(row), _variant(row))).items():
         ways = grouped(rows, lambda row: (row.protocol, row.endpoint))
         if sorted(protocol for protocol, _ in ways) == ["grpc", "http"]:
@@ -113,20 +133,6 @@ def _backend(http: Row, grpc: Row) -> str:
 
 def _variant(row: Row) -> str:
     return row.cell.removeprefix(f"{row.endpoint}/b1/c1").strip("/")
-
-
-def over(top: LogRatio, bottom: LogRatio) -> LogRatio:
-    """One ratio over another and its 95 % interval, from the intervals of both.
-
-    Source: G. Y. Zou and A. Donner, Construction of confidence limits about effect measures: a general
-    approach, Statistics in Medicine 27 (2008), for a difference, here of logs.
-    """
-    ratio, fewest = top.ratio / bottom.ratio, min(top.runs, bottom.runs)
-    if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
-        return LogRatio(ratio, None, None, fewest)
-    down = sqrt(log(top.ratio / top.low) ** 2 + log(bottom.high / bottom.ratio) ** 2)
-    up = sqrt(log(top.high / top.ratio) ** 2 + log(bottom.ratio / bottom.low) ** 2)
-    return LogRatio(ratio, ratio * exp(-down), ratio * exp(up), fewest)
 
 
 def penalty_table(base: Side, others: Sequence[Side]) -> Table:

@@ -12,8 +12,12 @@ from reports.page.table import Footnotes, Table, TableCell, table_of
 
 VALUES = (
     "Values are medians of the valid repeats. The ratio, candidate over base, is of geometric means; its "
-    f"95 % CI needs two runs on each side, and without it a difference is {UNCONFIRMED}. A ratio up to "
-    f"{', '.join(f'{most:g}× is {word}' for most, word in MAGNITUDES)}, and above that {LARGE}."
+    "95 % CI (Welch's t of the logs) needs two runs on each side, and without it a difference is "
+    f"{UNCONFIRMED}. Verdicts are judged of all cells and measures together: between two sides that do not "
+    "differ, the chance that any is said to is 5 % (Holm), so a CI that just excludes 1 may go with “no "
+    "difference shown”. What the machine drifted by from one study to the other is not covered: it counts as "
+    f"a difference. A ratio up to {', '.join(f'{most:g}× is {word}' for most, word in MAGNITUDES)}, and "
+    f"above that {LARGE}."
 )
 Found = Mapping[str, Mapping[str, Match]]
 """The matches of one measure by cell and by the candidate's role."""
@@ -51,16 +55,13 @@ def _table(base: Side, others: Sequence[Side], measure: Measure, found: Found) -
 
 
 def chance(found: Sequence[Match]) -> str:
-    """How many of the verdicts may be off by chance: of those that nothing leaves open."""
+    """How many verdicts there are: of comparisons that nothing leaves open."""
     tested = sum(not it.doubts for it in found)
     if not tested:
         return "No comparison has enough valid runs to confirm a difference."
     if tested == 1:
         return "One comparison has enough valid runs for a verdict."
-    return (
-        f"{tested:,} comparisons have enough valid runs for a verdict: at 95 %, about 1 in 20 shows a "
-        "difference by chance where there is none."
-    )
+    return f"{tested:,} comparisons have enough valid runs for a verdict."
 
 
 def verdict_head(base: Side, side: Side, others: Sequence[Side]) -> str:

@@ -1,1 +1,1 @@
-"""Repeats, ratios, shares and their intervals, tests of pairs, the scalability law."""
+"""Repeats, ratios, shares and their intervals, tests of pairs, how throughput grows."""

@@ -1,22 +1,27 @@
 """Figures of one run, the fastest cell, and the ways over HTTP and gRPC that are pairs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from reports.stats.log_ratio import log_ratio
-from reports.stats.repeats import Runs, Value, grouped, typical
+from reports.stats.failures import rankable
+from reports.stats.paired import apart_from_best
+from reports.stats.repeats import Runs, Value, by_cell, by_repeat, grouped, typical
 from reports.study.study import Study
 from reports.summary.summary import CellFields, Summary, Way
 
 Pairs = dict[str, tuple[Way, Way]]
 
 
-def fastest_cell(cells: Iterable[Runs]) -> Runs:
-    """The repeats of that cell; of those with a run that is not invalidated, where there are any."""
-    every = list(cells)
-    sound = [runs for runs in every if any(images_per_s(run) and not run.tainted for run in runs)]
-    return max(sound or every, key=lambda runs: typical(runs, images_per_s) or 0.0, default=[])
+def fastest_cell(runs: Iterable[Summary]) -> Runs:
+    """The repeats of the cell with the most images per second; none where no cell may be ranked.
+
+    Of cells with a run that is not invalidated, where there are any. All runs of a cell must be given.
+    """
+    cells = by_cell(rankable(runs)).values()
+    every = [of for of in cells if any(map(images_per_s, of))]
+    sound = [of for of in every if any(images_per_s(run) and not run.tainted for run in of)]
+    return max(sound or every, key=lambda of: typical(of, images_per_s) or 0.0, default=[])
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,9 @@ def holds_waits(value: Value) -> bool:
     return value is images_per_s
 
 
-def not_told_apart(best: Runs, other: Runs) -> bool:
-    """Whether both have repeats, which do not tell by images per second which is faster."""
-    sides = [[rate for run in runs if (rate := images_per_s(run))] for runs in (best, other)]
-    return all(sides) and log_ratio(*sides).alike
+def told_from_best(best: Runs, others: Sequence[Runs], value: Value = images_per_s) -> list[bool | None]:
+    """For each of some others, whether the repeats show that it differs from the best; None of too few."""
+    return apart_from_best(by_repeat(best, value), [by_repeat(other, value) for other in others])
 
 
 def protocol_pairs(study: Study, runs: Runs) -> Pairs:

@@ -1,13 +1,13 @@
 """How many times more one thing has than another, with the interval that their repeats allow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, log, sqrt
 from statistics import fmean, variance
 
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
-from reports.format import digits
+from reports.format import digits, with_interval
 
 CONFIDENCE = 0.95
 UPPER = (1 + CONFIDENCE) / 2
@@ -20,23 +20,47 @@ where their values do not, and repeats that came out alike do not make them shar
 
 @dataclass(frozen=True)
 class LogRatio:
-    """A ratio of geometric means and its 95 % interval, None where a side has a single run."""
+    """A ratio of geometric means, `runs` being those of the side that has fewer, or pairs of them.
+
+    `error` is the standard error of its logarithm, of Student's t with `freedom`; None where there are too
+    few runs to tell, and then there is no interval.
+    """
 
     ratio: float
-    low: float | None
-    high: float | None
     runs: int
-    """Of the side that has fewer."""
+    error: float | None = None
+    freedom: float = inf
+
+    @property
+    def low(self) -> float | None:
+        """Where its 95 % interval begins."""
+        return None if self.error is None else self.ratio * exp(-errors_wide(self.freedom) * self.error)
+
+    @property
+    def high(self) -> float | None:
+        """Where its 95 % interval ends."""
+        return None if self.error is None else self.ratio * exp(errors_wide(self.freedom) * self.error)
+
+    def p_above(self, at: float) -> float:
+        """How likely a ratio so high is where the true one is `at`; 1 without an interval."""
+        if self.error is None:
+            return 1.0
+        return float(stdtr(self.freedom, log(at / self.ratio) / self.error))
+
+    @property
+    def p_even(self) -> float:
+        """How likely a ratio so far from 1, either way, is where the true one is 1; 1 without an interval."""
+        return min(1.0, 2 * min(self.p_above(1), self.inverse.p_above(1)))
+
+    @property
+    def inverse(self) -> "LogRatio":
+        """One over it."""
+        return replace(self, ratio=1 / self.ratio)
 
     @property
     def significant(self) -> bool:
         """Whether the interval leaves 1 out; False without an interval."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
-
-    @property
-    def alike(self) -> bool:
-        """Whether both sides have repeats, which do not tell them apart."""
-        return self.low is not None and not self.significant
 
     @property
     def times(self) -> str:
@@ -62,22 +86,25 @@ def log_ratio(over: Sequence[float], under: Sequence[float]) -> LogRatio:
         raise ValueError("a ratio takes a value on each side")
     middle, fewest = fmean(tops) - fmean(bottoms), min(len(tops), len(bottoms))
     if fewest < 2:
-        return LogRatio(exp(middle), None, None, fewest)
+        return LogRatio(exp(middle), fewest)
     errors = [variance(side) / len(side) for side in (tops, bottoms)]
-    half = max(half_width(errors, (len(tops), len(bottoms))), log(RESOLUTION))
-    return LogRatio(exp(middle), exp(middle - half), exp(middle + half), fewest)
+    return LogRatio(exp(middle), fewest, *resolved(*welch(errors, (len(tops), len(bottoms)))))
 
 
-def half_width(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0) -> float:
-    """How far Welch's interval of a difference of means reaches to each side; 0 where nothing varies.
+def resolved(error: float, freedom: float) -> tuple[float, float]:
+    """A standard error that makes no interval narrower than RESOLUTION, and its freedom."""
+    return max(error, log(RESOLUTION) / errors_wide(freedom)), freedom
+
+
+def welch(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0) -> tuple[float, float]:
+    """The standard error of a difference of means and its degrees of freedom, by Welch and Satterthwaite.
 
     `errors` are the squared standard errors of the means, each estimated from so many values, of which there
     are two or more; `known` is a part of their sum that is not estimated, and so has no end of freedom.
     """
     whole = sum(errors) + known
     guessed = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
-    freedom = whole**2 / guessed if guessed else inf
-    return errors_wide(freedom) * sqrt(whole)
+    return sqrt(whole), whole**2 / guessed if guessed else inf
 
 
 def errors_wide(freedom: float) -> float:
@@ -95,10 +122,7 @@ class GeometricMean:
 
     def said(self, unit: str) -> str:
         """21.7 images/s (95 % CI 20.9–22.4); 21.7 images/s of a single value."""
-        told = f"{digits(self.value)} {unit}"
-        if self.low is None or self.high is None:
-            return told
-        return f"{told} (95 % CI {digits(self.low)}–{digits(self.high)})"
+        return with_interval(self.value, self.low, self.high, unit=f" {unit}", what="95 % CI ")
 
 
 def geometric_mean(values: Sequence[float]) -> GeometricMean:
@@ -112,5 +136,6 @@ def geometric_mean(values: Sequence[float]) -> GeometricMean:
     middle = fmean(logs)
     if len(logs) < 2:
         return GeometricMean(exp(middle))
-    half = max(half_width([variance(logs) / len(logs)], [len(logs)]), log(RESOLUTION))
+    error, freedom = resolved(*welch([variance(logs) / len(logs)], [len(logs)]))
+    half = errors_wide(freedom) * error
     return GeometricMean(exp(middle), exp(middle - half), exp(middle + half))

@@ -45,16 +45,24 @@ def by_batch(study: Study, runs: Iterable[Summary]) -> dict[tuple[Way, int], lis
 
 
 def repeats(study: Study) -> str:
-    """How many runs are behind each number of a table, in a sentence; empty where it is one."""
+    """What the figures of a table are of, how many runs are behind each, and what stands in brackets."""
     most = max((run.repeat for run in study.started), default=1)
     if most == 1:
-        return ""
-    return f"Tables show medians of up to {most} repeats; invalidated ones count only where all are."
+        return "In brackets is a percentile's 95 % CI within its one run: it does not cover how runs differ."
+    return (
+        f"Of up to {most} repeats images/s are the geometric mean, percentiles are of all requests together, "
+        "other figures medians; in brackets is the 95 % CI. Invalidated repeats count only where all are."
+    )
 
 
 def values(runs: Runs, value: Value) -> list[float]:
     """Those of the repeats that it rests on."""
     return [found for run in resting_on(runs, value) if (found := value(run)) is not None]
+
+
+def by_repeat(runs: Runs, value: Value) -> dict[int, float]:
+    """Those of the repeats that it rests on, by their number."""
+    return {run.repeat: found for run in resting_on(runs, value) if (found := value(run)) is not None}
 
 
 def typical(runs: Runs, value: Value) -> float | None:

@@ -1,21 +1,22 @@
 """Loads with a course: what came of each stage, what the autoscaler did, whether it helped; and a drawing."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.fold.autoscaling import AutoscaledRun, Change, Moment, StageSeen
+from reports.fold.timeline import joined
 from reports.format import MISSING, NS_PER_MS, counted, digits, known, listed, ms, plural, sentence
-from reports.histogram.buckets import percentiles_ns
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
 from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.stats.paired import LEAST_PAIRS
 from reports.stats.repeats import taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.autoscaling.effect import BLOCK_S, SAME_RATE, Effect, effects
+from reports.topics.autoscaling.effect import BLOCK_S, SAME_RATE, WINDOW_S, Effect, effects
 from reports.topics.runs.runs import run_name
 from reports.topics.runs.timeline import MOST_POINTS, Panel, drawn_panel
 
@@ -113,11 +114,18 @@ def effects_table(study: Study) -> Table:
     return table_of(
         "Did more or fewer replicas help?",
         EFFECTS,
-        (_effect(study, one, effect, notes) for one in study.scalings for effect in effects(one)),
-        caption=f"Blocks of {BLOCK_S} s or more right before and after the step, in which the asked rate was "
-        f"within {100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % CIs. What had "
-        "piled up before a step counts against it. Blocks are taken as independent: where what varies lasts "
-        "longer than a block, an interval is too narrow. Two figures of each step are looked at.",
+        (
+            _effect(study, one, effect, notes)
+            for one in study.scalings
+            for effect in effects(one, study.scalings)
+        ),
+        caption=f"Blocks of {BLOCK_S} s or more before and after the step, in which the asked rate was "
+        f"within {100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % CIs. The "
+        f"{WINDOW_S} s before more or fewer were asked for are left out, since they triggered it. What had "
+        "piled up before a step counts against it. Where what varies lasts longer than a block nothing is "
+        f"said. Repeats of a step beside {LEAST_PAIRS} runs or more of the same course without one are "
+        "compared with those instead. "
+        "Verdicts are at 5 % for both figures of a step together (Holm).",
         notes=notes,
         numeric=(1, 3, 4, 5),
     )
@@ -127,7 +135,11 @@ def _effect(
     study: Study, scaling: AutoscaledRun, effect: Effect, notes: Footnotes
 ) -> tuple[TableCell | str, ...]:
     step, (before, after) = effect.step, effect.blocks
-    said = [effect.why or f"blocks of {effect.block_s} s: {before} before, {after} after"]
+    said = [effect.why] if effect.why else []
+    if effect.pairs:
+        said += [f"{effect.pairs} repeats, over the same seconds of as many runs without a step"]
+    elif effect.block_s:
+        said += [f"blocks of {effect.block_s} s: {before} before, {after} after"]
     said += ["requests failed in some of these seconds; p95 is of the successes"] if effect.failed else []
     return (
         TableCell(run_name(scaling), notes.marks(taints(run_of(study, scaling)))),
@@ -161,14 +173,14 @@ def autoscaling_answer(study: Study) -> AnswerRow | None:
     """Whether scaling helped in each run, then what happened; None without any."""
     if not study.scalings:
         return None
-    said = "; ".join(f"{_outcome(one)}{_of(study, one)}" for one in study.scalings)
-    told = (f"{_name(study, one)}: {'; '.join(_said(one))}." for one in study.scalings)
+    said = "; ".join(f"{_outcome(study, one)}{_of(study, one)}" for one in study.scalings)
+    told = (f"{_name(study, one)}: {'; '.join(_said(study, one))}." for one in study.scalings)
     return AnswerRow("Did scaling help", f"{sentence(said)}.", " ".join(told))
 
 
-def _outcome(scaling: AutoscaledRun) -> str:
+def _outcome(study: Study, scaling: AutoscaledRun) -> str:
     """The verdicts on its steps, each once; why there are none."""
-    found = dict.fromkeys(effect.verdict for effect in effects(scaling))
+    found = dict.fromkeys(effect.verdict for effect in effects(scaling, study.scalings))
     if found:
         return listed(list(found))
     return "the number of replicas did not change" if scaling.watched else "replicas were not recorded"
@@ -183,20 +195,21 @@ def _name(study: Study, scaling: AutoscaledRun) -> str:
     return f"{run_name(scaling)} (invalidated)" if spoilt else run_name(scaling)
 
 
-def _said(scaling: AutoscaledRun) -> Iterator[str]:
+def _said(study: Study, scaling: AutoscaledRun) -> Iterator[str]:
     yield "p95 " + ", ".join(_p95(seen) for seen in scaling.seen[: len(scaling.stages)])
     if not scaling.watched:
         yield "no replicas were recorded (--kube-url)"
         return
     yield from _replicas(scaling)
-    yield from map(_effect_sentence, effects(scaling))
+    yield from map(_effect_sentence, effects(scaling, study.scalings))
     yield from _hindered(scaling)
 
 
 def _p95(seen: StageSeen) -> str:
     """286 ms in ramp (51 results), the number where it is too small for a p95."""
     if seen.p95_ns is None:
-        return f"none in {seen.stage.name}, where nothing succeeded"
+        few = f"{plural(seen.ok, 'result')} are too few" if seen.ok else "nothing succeeded"
+        return f"none in {seen.stage.name}, where {few}"
     few = f" ({plural(seen.ok, 'result')})" if seen.ok < ENOUGH["p95"] else ""
     return f"{ms(seen.p95_ns)} ms in {seen.stage.name}{few}"
 
@@ -246,7 +259,8 @@ Value = Callable[[Moment], float | None]
 MOST_RUNS = 6
 CHART_CAPTION = (
     "Time counts from the load's beginning; ramp and cool-down are shaded. Asked is what the course says, "
-    "served what ended right in the second up to each point; CPU is what the autoscaler sees."
+    "served what ended right in the second up to each point; CPU is what the autoscaler sees. Percentiles "
+    "are of as many neighbouring seconds as have the results that they take."
 )
 
 
@@ -255,14 +269,16 @@ def stated(name: str) -> Value:
     return lambda one: one.stated.get(name)
 
 
-def latency_ms(percent: float) -> Value:
-    """A percentile of the requests that ended in a moment."""
+def latency_ms(moments: Sequence[Moment], percent: float) -> Value:
+    """A percentile of the requests that ended in a moment, with its neighbours where those are too few."""
+    found = joined([("", one.latency) for one in moments], percent)
+    told_ms = {one.s: ns / NS_PER_MS for one, ns in zip(moments, found, strict=True) if ns is not None}
+    return lambda one: told_ms.get(one.s)
 
-    def value(one: Moment) -> float | None:
-        (found,) = percentiles_ns(one.latency, [percent])
-        return None if found is None else found / NS_PER_MS
 
-    return value
+def latencies(moments: Sequence[Moment]) -> Panel[Moment]:
+    """The panel of p50 and p95."""
+    return "Latency", "ms", (("p50", latency_ms(moments, 50.0)), ("p95", latency_ms(moments, 95.0)))
 
 
 PANELS: tuple[Panel[Moment], ...] = (
@@ -274,7 +290,6 @@ PANELS: tuple[Panel[Moment], ...] = (
             ("failed", lambda one: one.failures_per_s),
         ),
     ),
-    ("Latency", "ms", (("p50", latency_ms(50.0)), ("p95", latency_ms(95.0)))),
     (
         *("Replicas", ""),
         (
@@ -307,7 +322,8 @@ def _data(scaling: AutoscaledRun) -> dict[str, Any]:
     moments = scaling.moments
     width = -(-len(moments) // MOST_POINTS)
     points = [moments[begin : begin + width] for begin in range(0, len(moments), width)]
-    panels = (drawn_panel(points, *panel) for panel in PANELS)
+    rate, *others = PANELS
+    panels = (drawn_panel(points, *panel) for panel in (rate, latencies(moments), *others))
     end_s = max(scaling.stages[-1].end_s, moments[-1].end_s)
     aside = [(one.name, one.begin_s, one.end_s) for one in scaling.stages if one.name != "hold"]
     return {

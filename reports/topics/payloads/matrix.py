@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from reports.backend_facts import FLOOR
 from reports.format import digits, milliseconds
 from reports.page.question import Question
-from reports.page.study_table import Columns, cell, number, study_table
+from reports.page.study_table import Columns, StudyNotes, cell, figure_cell, study_table
 from reports.page.table import Table, TableCell, with_best
 from reports.stats.figures import compute_ms, images_per_s, latency_ms
 from reports.stats.repeats import (
@@ -82,7 +82,7 @@ def by_endpoint(study: Study, grid: Grid, at: Sequence[float], pick: Pick, value
     columns: Sequence[Columns[Way]] = (
         cell("endpoint", lambda way, _: TableCell(study.named(way)), numeric=False),
         Columns(
-            grid.heads(at), lambda way, notes: (number(pick(way, one), value, notes, form) for one in at)
+            grid.heads(at), lambda way, notes: (figure_cell(pick(way, one), value, notes, form) for one in at)
         ),
     )
     ways = [way for way in study.ways if any(pick(way, one) for one in at)]
@@ -91,7 +91,11 @@ def by_endpoint(study: Study, grid: Grid, at: Sequence[float], pick: Pick, value
 
 
 def _beside(head: str, value: Value) -> Columns[tuple[Runs, Runs]]:
-    return Columns((head, "floor's"), lambda pair, notes: (number(runs, value, notes) for runs in pair))
+    def cells(pair: tuple[Runs, Runs], notes: StudyNotes) -> Iterator[TableCell]:
+        form = milliseconds if head.endswith(" ms") else digits
+        return (figure_cell(runs, value, notes, form) for runs in pair)
+
+    return Columns((head, "floor's"), cells)
 
 
 COLUMNS: Sequence[Columns[tuple[Runs, Runs]]] = (

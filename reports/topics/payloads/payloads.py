@@ -3,6 +3,7 @@ carried, with the repeats' interval; and what was found of both.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import log2
 
 from reports.format import MISSING, listed
@@ -10,9 +11,11 @@ from reports.page.answer import AnswerRow, answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
+from reports.stats.failures import rankable, ranks
 from reports.stats.figures import images_per_s, protocol_pairs
-from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.repeats import Runs, absence, grouped, resting_on, scarcity, taints, values
+from reports.stats.log_ratio import LogRatio
+from reports.stats.paired import ADVISED_PAIRS, LEAST_PAIRS, paired_ratio, told_apart, with_least_error
+from reports.stats.repeats import Runs, absence, by_repeat, grouped, resting_on, scarcity, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -21,21 +24,57 @@ NO_PICTURES = frozenset({"text", "random"})
 """Payloads that are nothing in place of a picture's tensor."""
 FULL_HEAT = 2.0
 """The ratio, or one over it, that is shaded fully."""
-ONE_RUN = "one run on a side, so there is no 95 % CI"
+FEW = f"fewer than {LEAST_PAIRS} repeats of both, so there is no 95 % CI and no mark"
 MORE, LESS = "▲", "▼"
-METHOD = "Ratio of images/s, geometric means of the repeats, with its 95 % CI (Welch's t of the logs)."
-SHADED = "where the CI excludes 1, and shaded by the ratio."
+METHOD = (
+    "Ratio of images/s with its own 95 % CI: Student's t of the logs of the repeats' ratios, in pairs, since "
+    "a study interleaves its repeats."
+)
+SHADED = (
+    "where it is told from 1 among all ratios of the table: the chance of any false mark is 5 % (Holm), so a "
+    "CI that just excludes 1 may have none. Marked ratios are shaded."
+)
+WIDER = f"Three pairs mark large differences only; --repeats {ADVISED_PAIRS} would mark smaller ones."
 PAYLOADS = (
     "Payloads over float32 tensors",
     f"Same model, same protocol. {METHOD} {MORE} the payload, {LESS} the tensor is faster, {SHADED}",
     "payload",
 )
-PROTOCOLS = ("gRPC over HTTP", f"{METHOD} {MORE} gRPC, {LESS} HTTP is faster, {SHADED}", "backend")
+PROTOCOLS = (
+    "gRPC over HTTP",
+    f"{METHOD} {MORE} gRPC, {LESS} HTTP is faster, {SHADED} Shaded by the ratio.",
+    "backend",
+)
 """Title, caption and what the rows are of."""
 Pair = tuple[Way, Way]
 """What stands under the ratio, and what over it."""
-Row = tuple[str, Pair, Runs]
-"""A pair's name, and the runs of both at one number of users."""
+Sides = tuple[Runs, Runs]
+"""The repeats of both ways at one batch and number of users, the lower of the ratio first."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two ways at one batch and number of users; `told` is whether their ratio is told from 1."""
+
+    sides: Sides
+    ratio: LogRatio | None
+    told: bool = False
+
+    @property
+    def counted(self) -> Sides:
+        """The repeats that the ratio rests on."""
+        under, over = (resting_on(side, images_per_s) for side in self.sides)
+        return under, over
+
+    @property
+    def sound(self) -> bool:
+        """Whether a conclusion may rest on it: it has valid repeats, and both sides may be ranked."""
+        valid = not any(run.tainted for side in self.counted for run in side)
+        return self.ratio is not None and valid and all(map(ranks, self.sides))
+
+
+Key = tuple[str, float, int]
+"""A pair's name, the users, the batch."""
 
 
 def payloads_map(study: Study) -> Table:
@@ -56,51 +95,57 @@ def closed_runs(study: Study) -> list[Summary]:
 def ratio_map(study: Study, about: tuple[str, str, str], pairs: Mapping[str, Pair]) -> Table:
     """One row for each pair of ways and number of users in closed-loop load, one column for each batch."""
     title, caption, head = about
-    paired = [run for run in closed_runs(study) if any(run.way in pair for pair in pairs.values())]
-    batches = sorted({run.batch for run in paired})
+    found = all_compared(closed_runs(study), pairs)
+    batches = sorted({batch for _, _, batch in found})
+    rows = dict.fromkeys((name, level) for name, level, _ in found)
 
-    def ratios(row: Row, notes: StudyNotes) -> Iterator[TableCell]:
-        _, pair, runs = row
-        return (_cell([run for run in runs if run.batch == batch], pair, notes) for batch in batches)
+    def ratios(row: tuple[str, float], notes: StudyNotes) -> Iterator[TableCell]:
+        return (_cell(found.get((*row, batch)), notes) for batch in batches)
 
-    columns: Sequence[Columns[Row]] = (
+    columns: Sequence[Columns[tuple[str, float]]] = (
         cell(head, lambda row, _: TableCell(row[0]), numeric=False),
-        text("users", lambda row: f"{row[2][0].level:g}"),
+        text("users", lambda row: f"{row[1]:g}"),
         Columns(tuple(f"batch {batch}" for batch in batches), ratios),
     )
-    return study_table(study, title, caption, columns, _rows(pairs, paired))
+    few = any(it.ratio and LEAST_PAIRS <= it.ratio.runs < ADVISED_PAIRS for it in found.values())
+    return study_table(study, title, f"{caption} {WIDER}" if few else caption, columns, rows)
 
 
-def _rows(pairs: Mapping[str, Pair], runs: Runs) -> Iterator[Row]:
+def all_compared(runs: Runs, pairs: Mapping[str, Pair]) -> dict[Key, Compared]:
+    """Every batch and number of users of each pair; which are told from 1 is judged of all together."""
+    found: dict[Key, Compared] = {}
     for name, pair in pairs.items():
-        here = [run for run in runs if run.way in pair]
-        for level in sorted({run.level for run in here}):
-            yield name, pair, [run for run in here if run.level == level]
+        cells = grouped((run for run in runs if run.way in pair), lambda run: (run.level, run.batch))
+        for (level, batch), here in sorted(cells.items()):
+            found[name, level, batch] = compared(here, pair)
+    sound = {key: it.ratio for key, it in found.items() if it.sound and it.ratio}
+    told = dict(zip(sound, told_apart(with_least_error(list(sound.values()))), strict=True))
+    return {key: replace(it, told=told.get(key, False)) for key, it in found.items()}
 
 
-def compared(runs: Sequence[Summary], pair: Pair) -> LogRatio | None:
-    """The ratio of the runs of one batch and load; None where a side has no figure."""
-    under, over = (values([run for run in runs if run.way == way], images_per_s) for way in pair)
-    return log_ratio(over, under) if over and under else None
+def compared(runs: Runs, pair: Pair) -> Compared:
+    """The ratio of the runs of one batch and load, None where a side has no figure; not yet judged."""
+    under, over = ([run for run in runs if run.way == way] for way in pair)
+    sides = [by_repeat(side, images_per_s) for side in (over, under)]
+    return Compared((under, over), paired_ratio(*sides) if all(sides) else None)
 
 
-def _cell(runs: Sequence[Summary], pair: Pair, notes: Footnotes) -> TableCell:
+def _cell(found: Compared | None, notes: Footnotes) -> TableCell:
     """The ratio of one batch and load; empty where none was planned, a dash where a side has no figure."""
-    if not runs:
+    if not found:
         return TableCell("")
-    sides, found = [[run for run in runs if run.way == way] for way in pair], compared(runs, pair)
-    counted = [resting_on(side, images_per_s) for side in sides]
-    if found is None:
-        lacking = next(side for side, known in zip(sides, counted, strict=True) if not known)
+    if not found.ratio:
+        lacking = next(side for side, known in zip(found.sides, found.counted, strict=True) if not known)
         return TableCell(MISSING, notes.marks([absence(lacking)]))
-    doubts = [*taints([*counted[0], *counted[1]]), *([ONE_RUN] if found.low is None else [])]
-    heat = heat_of(found.ratio) if found.significant else None
-    return TableCell(shown(found), notes.marks(doubts), found.ratio, heat=heat)
+    under, over = found.counted
+    doubts = [*taints([*under, *over]), *([FEW] if found.ratio.low is None else [])]
+    heat = heat_of(found.ratio.ratio) if found.told else None
+    return TableCell(shown(found.ratio, found.told), notes.marks(doubts), found.ratio.ratio, heat=heat)
 
 
-def shown(found: LogRatio) -> str:
+def shown(found: LogRatio, told: bool) -> str:
     """▲ 1.41× (1.32–1.51)."""
-    mark = "" if not found.significant else f"{MORE} " if found.ratio > 1 else f"{LESS} "
+    mark = "" if not told else f"{MORE} " if found.ratio > 1 else f"{LESS} "
     return f"{mark}{found.times}"
 
 
@@ -131,10 +176,11 @@ def payloads_finding(study: Study) -> str:
     """What each payload is worth at batch 1 with the most users that both had; empty without any."""
     said, counts = [], []
     for name, pair in payload_pairs(study).items():
-        runs = [run for run in closed_runs(study) if run.way in pair and run.batch == 1 and not run.tainted]
+        closed = [run for run in rankable(closed_runs(study)) if run.way in pair]
+        runs = [run for run in closed if run.batch == 1 and not run.tainted]
         levels = [{run.level for run in runs if run.way == way} for way in pair]
         if shared := levels[0] & levels[1]:
-            found = compared([run for run in runs if run.level == max(shared)], pair)
+            found = compared([run for run in runs if run.level == max(shared)], pair).ratio
             users = "one user" if max(shared) == 1 else f"{max(shared):g} users"
             said += [f"{name} {found.times} with {users}"] if found else []
             counts += [found.runs] if found else []
@@ -151,47 +197,53 @@ def _asked(run: Summary) -> tuple[str, str, str, str]:
 
 def protocols_answer(study: Study) -> AnswerRow | None:
     """gRPC over HTTP: each batch with one user, and batch 1 with the most users that both had."""
-    clean = [run for run in closed_runs(study) if run.succeeded and not run.tainted]
-    pairs = protocol_pairs(study, clean)
-    found = {backend: known for backend, pair in pairs.items() if (known := _compared_at(clean, pair))}
+    every = all_compared(closed_runs(study), protocol_pairs(study, closed_runs(study)))
+    found = {name: of for name in dict.fromkeys(name for name, *_ in every) if (of := _at(every, name))}
     if not found:
         return None
-    told = "; ".join(f"{backend} {_ratios_said(ratios)}" for backend, ratios in found.items())
+    told = "; ".join(f"{name} {_ratios_said(ratios)}" for name, ratios in found.items())
     detail = f"gRPC over HTTP, images/s: {told}."
-    if all(ratio.low is None for ratios in found.values() for ratio in ratios.values()):
-        return AnswerRow("HTTP or gRPC", "Not settled: 1 run per cell.", detail)
-    said = "; ".join(f"{backend}: {_faster(ratios)}" for backend, ratios in found.items())
-    return AnswerRow("HTTP or gRPC", f"{said}.", detail)
+    pairs = [ratio.runs for of in found.values() for ratio, _ in of.values()]
+    if max(pairs) < LEAST_PAIRS:
+        return AnswerRow("HTTP or gRPC", f"Not settled: {_few(max(pairs))} per cell.", detail)
+    said = "; ".join(f"{name}: {_faster(ratios)}" for name, ratios in found.items())
+    more = f" {WIDER}" if min(pairs) < ADVISED_PAIRS and "no difference" in said else ""
+    return AnswerRow("HTTP or gRPC", f"{said}.", detail + more)
 
 
-def _compared_at(runs: Sequence[Summary], pair: Pair) -> dict[str, LogRatio]:
-    """By load in words; a range over batches would read as a doubt."""
-    serial = sorted({run.batch for run in runs if run.serial})
-    cells = [(f"batch {at}", [run for run in runs if run.serial and run.batch == at]) for at in serial]
-    single = [run for run in runs if run.batch == 1]
-    levels = [{run.level for run in single if run.way == way} for way in pair]
-    most = max(levels[0] & levels[1], default=1)
-    if most > 1:
-        cells.append((f"{most:g} users", [run for run in single if run.level == most]))
-    return {name: found for name, of in cells if (found := compared(of, pair))}
+Ratios = Mapping[str, tuple[LogRatio, bool]]
+"""By load in words: a ratio, and whether it is told from 1."""
 
 
-def _ratios_said(ratios: Mapping[str, LogRatio]) -> str:
-    return ", ".join(f"{found.times} at {where}" for where, found in ratios.items())
+def _at(every: Mapping[Key, Compared], name: str) -> Ratios:
+    """Each batch with one user, and batch 1 with the most users; a range would read as a doubt."""
+    sound = {key[1:]: it for key, it in every.items() if key[0] == name and it.sound}
+    most = max((level for level, batch in sound if batch == 1), default=1.0)
+    told = {f"batch {batch}": it for (level, batch), it in sound.items() if level == 1}
+    told |= {f"{most:g} users": sound[most, 1]} if most > 1 else {}
+    return {where: (it.ratio, it.told) for where, it in told.items() if it.ratio}
 
 
-def _faster(ratios: Mapping[str, LogRatio]) -> str:
+def _ratios_said(ratios: Ratios) -> str:
+    return ", ".join(f"{found.times} at {where}" for where, (found, _) in ratios.items())
+
+
+def _faster(ratios: Ratios) -> str:
     """Which is faster where: gRPC faster at batch 1 and batch 4, no difference shown at 8 users."""
-    groups = grouped(ratios, lambda at: _which(ratios[at]))
+    groups = grouped(ratios, lambda at: _which(*ratios[at]))
     return ", ".join(f"{which} at {listed(those)}" for which, those in groups.items())
 
 
-def _which(found: LogRatio) -> str:
+def _which(found: LogRatio, told: bool) -> str:
     if found.low is None:
-        return "not settled (1 run)"
-    if not found.significant:
+        return f"not settled ({_few(found.runs)})"
+    if not told:
         return "no difference shown"
     return "gRPC faster" if found.ratio > 1 else "HTTP faster"
+
+
+def _few(repeats: int) -> str:
+    return "1 run" if repeats == 1 else f"{repeats} of the {LEAST_PAIRS} repeats of both that it takes"
 
 
 PROTOCOLS_ASKED = Question(

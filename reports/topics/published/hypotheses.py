@@ -1,19 +1,30 @@
 """The published study's hypotheses, judged again from a study's own figures."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import published_figures
+from reports.stats.failures import rankable
 from reports.stats.figures import images_per_s, latency_ms, pair_name, pairing, stems
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, Spread, Value, grouped, hedge, over, spread_of
+from reports.stats.log_ratio import LogRatio
+from reports.stats.paired import (
+    ADVISED_PAIRS,
+    ALPHA,
+    LEAST_PAIRS,
+    LESS,
+    MORE,
+    holm,
+    p_unlike,
+    paired_ratio,
+    with_least_error,
+)
+from reports.stats.repeats import Runs, Value, by_repeat, grouped, hedge
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
-LESS, MORE = 0.9, 1.1
-"""Between them two figures are about equal, where the repeats allow no more than the next two."""
-LEAST, MOST = 0.8, 1.25
 LARGE_BATCH, MANY_USERS = 16, 8
 ASKED_BY = ("step7", "step7_contention")
 TRUE, FALSE, PARTLY, INCONCLUSIVE, NOT_TESTED = "true", "false", "partly", "inconclusive", "not tested"
@@ -45,46 +56,73 @@ ELSEWHERE = "over this study's own path, where theirs was the internet"
 
 @dataclass(frozen=True)
 class Comparison:
-    """gRPC over HTTP, or one way over the best other, somewhere in a study."""
+    """gRPC over HTTP, or one way over the best other, somewhere in a study.
+
+    `differs` is how likely such repeats are where both are equal, `unlike` where they are not about equal.
+    """
 
     where: str
-    ratio: Spread
-
-    @property
-    def more(self) -> bool:
-        """Whether the first has more, with no repeat in common."""
-        return self.ratio.median > MORE and self.ratio.low > 1
-
-    @property
-    def less(self) -> bool:
-        """Whether the first has less, with no repeat in common."""
-        return self.ratio.median < LESS and self.ratio.high < 1
+    ratio: LogRatio
+    differs: float
+    unlike: float
 
     @property
     def below(self) -> bool:
-        """Whether every one of enough repeats has less than every one of the other, however little."""
-        return self.ratio.high < 1 and not hedge(self.ratio.runs)
+        """Whether the first has less, however little."""
+        return self.differs <= ALPHA and self.ratio.ratio < 1
 
     @property
     def equal(self) -> bool:
-        """Whether both have about the same, as far as the repeats tell."""
-        return LESS <= self.ratio.median <= MORE and self.ratio.low >= LEAST and self.ratio.high <= MOST
+        """Whether both have about the same."""
+        return self.unlike <= ALPHA
+
+    @property
+    def more(self) -> bool:
+        """Whether the first has more, and not just a little."""
+        return self.differs <= ALPHA and self.ratio.ratio > MORE
+
+    @property
+    def less(self) -> bool:
+        """Whether the first has less, and not just a little."""
+        return self.below and self.ratio.ratio < LESS
 
     def __str__(self) -> str:
         return f"{self.ratio.times} {self.where}"
 
 
-def pairs(runs: Runs, value: Value) -> Iterator[Comparison]:
+Holds = Callable[[Comparison], bool]
+Tested = tuple[Sequence[Comparison], Sequence[Comparison]]
+"""Each comparison by itself, and the same ones adjusted for how many were looked at."""
+
+
+def looked_at(found: Iterable[tuple[str, Sequence[LogRatio]]]) -> Tested:
+    """One for each place, of its ratios the lowest; adjusted by Holm's method for all ratios of all places.
+
+    Being equal and being different are tested separately.
+    """
+    every = list(found)
+    ratios = [ratio for _, of in every for ratio in of]
+    steady = with_least_error(ratios)
+    differs, unlike = holm([it.p_even for it in steady]), holm([p_unlike(it) for it in steady])
+    adjusted = dict(zip(ratios, zip(differs, unlike, strict=True), strict=True))
+    lowest = [(where, min(of, key=lambda it: it.ratio)) for where, of in every]
+    return (
+        [Comparison(where, it, it.p_even, p_unlike(it)) for where, it in lowest],
+        [Comparison(where, it, *adjusted[it]) for where, it in lowest],
+    )
+
+
+def pairs(runs: Runs, value: Value) -> Iterator[tuple[str, Sequence[LogRatio]]]:
     """gRPC over HTTP for each pair of endpoints, batch, level and link; many users on one gRPC connection."""
     usual = (run for run in runs if not run.built_anew and not run.congestion)
     groups = grouped(usual, lambda run: (run.link, *pairing(run), run.level, run.batch))
     for (link, *_, level, batch), here in sorted(groups.items()):
         shared = "per-user" if level == 1 else "shared"
         grpc, http = _way(here, "grpc", shared, value), _way(here, "http", "per-user", value)
-        if grpc and http and (ratio := over(grpc, http)):
+        if grpc and http:
             users = f", {level:g} users" if level > 1 else ""
             over_link = f" over {link}" if link else ""
-            yield Comparison(f"({_named(here)} at batch {batch}{users}{over_link})", ratio)
+            yield f"({_named(here)} at batch {batch}{users}{over_link})", [paired_ratio(grpc, http)]
 
 
 def _named(runs: Runs) -> str:
@@ -94,41 +132,41 @@ def _named(runs: Runs) -> str:
     return own[http.payload != "fp32"] if name in own else name
 
 
-def _way(runs: Runs, protocol: str, channels: str, value: Value) -> Spread | None:
-    """The figure of one protocol's runs of one variant, on as few processes as there are; None without any.
+def _way(runs: Runs, protocol: str, channels: str, value: Value) -> dict[int, float]:
+    """The figure of one protocol's runs of one variant, on as few processes as there are, by repeat.
 
-    None, too, where they are of several endpoints, of which none is the one to compare.
+    Empty where there is none, and where they are of several endpoints, of which none is the one to compare.
     A single user has one connection whatever the channels; older ledgers do not tell HTTP's, which was
     always a connection each.
     """
     spoken = [run for run in runs if run.protocol == protocol]
     if len({run.endpoint for run in spoken}) > 1:
-        return None
+        return {}
     kinds = (channels, "") if protocol == "http" else (channels,)
     usable = [run for run in spoken if run.channels in kinds] or [run for run in spoken if run.serial]
     if not usable:
-        return None
+        return {}
     first = min(usable, key=lambda run: (run.workers or 0, run.hosts or 0, run.variant))
-    return spread_of([run for run in usable if run.way == first.way], value)
+    return by_repeat([run for run in usable if run.way == first.way], value)
 
 
-def jpeg_first(runs: Runs) -> Iterator[Comparison]:
-    """PyTorch with JPEG over the best other with a tensor, for each batch, level and link."""
+def jpeg_first(runs: Runs) -> Iterator[tuple[str, Sequence[LogRatio]]]:
+    """PyTorch with JPEG over each other with a tensor, for each batch, level and link."""
     real = (run for run in runs if run.facts.computes)
     cells = grouped(real, lambda run: (run.link, run.level, run.batch))
     for (link, level, batch), here in sorted(cells.items()):
-        jpeg = _best(run for run in here if run.backend == "pytorch" and run.payload == "jpeg")
-        other = _best(run for run in here if run.payload == "fp32")
-        if jpeg and other and (ratio := over(jpeg, other)):
+        jpegs = [run for run in here if run.backend == "pytorch" and run.payload == "jpeg"]
+        jpeg = max(_rates(jpegs), key=lambda rates: fmean(rates.values()), default=None)
+        others = list(_rates(run for run in here if run.payload == "fp32"))
+        if jpeg and others:
             where = f"(batch {batch}, {level:g} user{'s' * (level > 1)}{f' over {link}' if link else ''})"
-            yield Comparison(where, ratio)
+            yield where, [paired_ratio(jpeg, other) for other in others]
 
 
-def _best(runs: Iterable[Summary]) -> Spread | None:
-    """The spread of the fastest way among some runs; None without any."""
+def _rates(runs: Iterable[Summary]) -> Iterator[dict[int, float]]:
+    """Images per second of each way that has any, by repeat."""
     ways = grouped(runs, lambda run: run.way).values()
-    found = [rate for of_way in ways if (rate := spread_of(of_way, images_per_s))]
-    return max(found, key=lambda rate: rate.median, default=None)
+    return (rates for of_way in ways if (rates := by_repeat(of_way, images_per_s)))
 
 
 @dataclass(frozen=True)
@@ -146,36 +184,50 @@ class Hypothesis:
 def hypotheses(study: Study) -> tuple[Hypothesis, ...]:
     """All five, each true, false, partly so, inconclusive, or not tested by this study."""
     closed = [run for run in study.started if run.load == "closed" and not run.is_floor]
-    runs = [run for run in closed if run.succeeded and not run.tainted]
+    runs = [run for run in rankable(closed) if run.succeeded and not run.tainted]
     serial = [run for run in runs if run.serial]
-    single = list(pairs([run for run in serial if run.batch == 1], latency_ms))
-    large = list(pairs([run for run in serial if run.batch >= LARGE_BATCH], images_per_s))
-    many = list(pairs([run for run in runs if run.level >= MANY_USERS], images_per_s))
-    jpeg = list(jpeg_first(runs))
+    single = looked_at(pairs([run for run in serial if run.batch == 1], latency_ms))
+    large = looked_at(pairs([run for run in serial if run.batch >= LARGE_BATCH], images_per_s))
+    many = looked_at(pairs([run for run in runs if run.level >= MANY_USERS], images_per_s))
+    jpeg = looked_at(jpeg_first(runs))
     return (
-        _judged("H1", "gRPC's p50 over HTTP's", single, [found.less or found.below for found in single]),
-        _judged("H2", "gRPC's images/s over HTTP's", large, [found.equal for found in large]),
-        _judged("H3", "one gRPC connection's images/s over HTTP's", many, [found.more for found in many]),
-        _judged("H4", "its images/s over the best other's", jpeg, [found.more for found in jpeg]),
+        judge("H1", "gRPC's p50 over HTTP's", single, lambda it: it.below),
+        judge("H2", "gRPC's images/s over HTTP's", large, lambda it: it.equal),
+        judge("H3", "one gRPC connection's images/s over HTTP's", many, lambda it: it.more),
+        judge("H4", "its images/s over the best other's", jpeg, lambda it: it.more),
         _hypothesis("H5", NOT_TESTED, NEEDS["H5"]),
     )
 
 
-def _judged(code: str, of: str, found: Sequence[Comparison], holds: Sequence[bool]) -> Hypothesis:
+def judge(code: str, of: str, found: Tested, holds: Holds) -> Hypothesis:
     """True where it holds everywhere, false where it does so nowhere, partly where here and there.
 
-    Where the repeats, or a single run, leave a comparison open, it takes two others that disagree to tell
-    anything.
+    True and false take every comparison, so that none of them needs adjusting (R. L. Berger, Multiparameter
+    hypothesis testing and acceptance sampling, Technometrics 24, 1982). Partly takes two that disagree though
+    they are adjusted.
     """
-    if not found:
+    alone, adjusted = found
+    if not alone:
         return _hypothesis(code, NOT_TESTED, NEEDS[code])
-    clear = [it.ratio.runs >= COMPARABLE_RUNS and (it.more or it.less or it.equal) for it in found]
-    told = {holding for holding, known in zip(holds, clear, strict=True) if known}
-    verdict = PARTLY if len(told) > 1 else TRUE if told == {True} else FALSE
-    if not all(clear) and verdict != PARTLY:
-        verdict = INCONCLUSIVE
-    figures = f"{of}: {', '.join(map(str, found))}"
-    return _hypothesis(code, verdict, figures, hedge(min(it.ratio.runs for it in found)))
+    told, sure = _told(alone, holds), _told(adjusted, holds)
+    if len(set(told)) == 1 and None not in told:
+        verdict = TRUE if told[0] else FALSE
+    else:
+        verdict = PARTLY if {True, False} <= set(sure) else INCONCLUSIVE
+    doubt = _doubt(min(it.ratio.runs for it in alone)) if verdict == INCONCLUSIVE else ""
+    return _hypothesis(code, verdict, f"{of}: {', '.join(map(str, alone))}", doubt)
+
+
+def _told(found: Sequence[Comparison], holds: Holds) -> list[bool | None]:
+    """Whether it holds in each; None where the repeats leave that open."""
+    return [holds(it) if it.more or it.less or it.equal or holds(it) else None for it in found]
+
+
+def _doubt(pairs_: int) -> str:
+    """Why it is left open."""
+    if pairs_ < LEAST_PAIRS:
+        return hedge(pairs_) or f"fewer than {LEAST_PAIRS} repeats of both"
+    return f"the repeats leave it open: --repeats {ADVISED_PAIRS} would tell smaller differences"
 
 
 def _hypothesis(code: str, verdict: str, figures: str = "", doubt: str = "") -> Hypothesis:
@@ -207,9 +259,11 @@ def hypotheses_table(study: Study) -> Table:
         "The published study's hypotheses",
         ("", "hypothesis", "here", "they (published)", "figures"),
         rows if study.started else (),
-        caption="Judged from this study's figures; “they” is what the published studies concluded. About "
-        "equal is 0.9 to 1.1 where the repeats allow no more than 0.8 to 1.25. H1 holds, too, where every "
-        "one of three or more repeats is lower, however little.",
+        caption="Judged from this study's figures; “they” is what the published studies concluded. Ratios "
+        "have the 95 % CI of the repeats in pairs (Student's t of the logs). More and less is a ratio "
+        f"outside {LESS:g} to {MORE:g} that is told from 1; about equal is one that two one-sided tests of "
+        "5 % place inside; for H1 any lower p50 will do. True or false takes every comparison, partly two "
+        "that disagree by Holm's method over all.",
         notes=notes,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
 from reports.page.question import Question
-from reports.page.study_table import Columns, cell, measured, number, study_table, text
+from reports.page.study_table import Columns, StudyNotes, cell, measured, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import (
     P50,
@@ -52,7 +52,7 @@ def _beside(
 ) -> Table:
     """The table of one figure, `words` being what it is and the head of its column."""
 
-    def compared(twins: Twins, notes: Footnotes) -> tuple[TableCell, ...]:
+    def compared(twins: Twins, notes: StudyNotes) -> tuple[TableCell, ...]:
         (runs, it), theirs = twins, published(twins[1])
         ours = measured(runs, value, notes)
         ratio = f"{digits(ours.value / theirs)}×" if ours.value is not None and theirs else MISSING
@@ -112,7 +112,7 @@ def _pairs(study: Study, link: str, figures: Sequence[Row]) -> Iterator[Pair]:
                 yield f"{name} beside their {their}", batch, (http, grpc), (theirs[0], theirs[1])
 
 
-def _ours(http: Runs, grpc: Runs, notes: Footnotes) -> tuple[TableCell, ...]:
+def _ours(http: Runs, grpc: Runs, notes: StudyNotes) -> tuple[TableCell, ...]:
     sides = [number(runs, images_per_s, notes) for runs in (http, grpc)]
     top, bottom = (spread_of(resting_on(runs, images_per_s), images_per_s) for runs in (grpc, http))
     ratio = over(top, bottom) if top and bottom else None

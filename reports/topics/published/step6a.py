@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from reports.caveats.run import ENOUGH
 from reports.cells_csv.rows import Row
-from reports.format import MISSING, digits
+from reports.format import MISSING, digits, milliseconds
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, StudyNotes, cell, number, study_table
+from reports.page.study_table import Columns, StudyNotes, cell, figure_cell, study_table
 from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import (
     MEAN,
@@ -21,8 +20,11 @@ from reports.published_figures.figures import (
     sourced,
     their_endpoint,
 )
-from reports.stats.figures import images_per_s, in_ms, not_told_apart
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, by_way, resting_on, typical
+from reports.stats.failures import rankable
+from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms, told_from_best
+from reports.stats.paired import LEAST_PAIRS
+from reports.stats.percentiles import latency_at
+from reports.stats.repeats import Runs, Value, by_way, typical
 from reports.study.study import Study
 from reports.topics.servers.memory import by_server, most_resident
 
@@ -33,20 +35,20 @@ BACKENDS_CAPTION = (
 )
 Shown = tuple[Runs, str, Sequence[Row]]
 """The runs of one of our endpoints; and in a published row its study's name and what that has beside them."""
-SINGLES: tuple[tuple[str, str, Figure, int], ...] = (
-    ("mean ms", "latency.mean_ns", MEAN, 0),
-    ("p50 ms", "latency.p50_ns", P50, 0),
-    ("p95 ms", "latency.p95_ns", of_column("latency_p95_ms"), ENOUGH["p95"]),
-    ("p99 ms", "latency.p99_ns", of_column("latency_p99_ms"), ENOUGH["p99"]),
-    ("server compute ms", "server.compute_ns", of_column("server_compute_ms"), 0),
-    ("server total ms", "server.total_ns", of_column("server_ms"), 0),
+SINGLES: tuple[tuple[str, Value, Figure], ...] = (
+    ("mean ms", in_ms("latency.mean_ns"), MEAN),
+    ("p50 ms", latency_ms, P50),
+    ("p95 ms", latency_at("p95"), of_column("latency_p95_ms")),
+    ("p99 ms", latency_at("p99"), of_column("latency_p99_ms")),
+    ("server compute ms", compute_ms, of_column("server_compute_ms")),
+    ("server total ms", in_ms("server.total_ns"), of_column("server_ms")),
 )
-"""What is shown of single images: head, ours, theirs, and results that a high percentile needs."""
+"""What is shown of single images: head, ours, theirs."""
 
 
 def single_images_beside(study: Study) -> Table:
     """One image in a request: percentiles and the server's parts, ours and theirs of each backend."""
-    columns = [_column(head, 1, in_ms(field), figure, enough) for head, field, figure, enough in SINGLES]
+    columns = [_column(head, 1, value, figure) for head, value, figure in SINGLES]
     groups = _by_endpoint(study, of_three_backends(study))
     alone = filter(None, ([run for run in runs if run.batch == 1] for runs in groups))
     return _table(study, "Beside step 6A: one image in a request, one user", columns, alone)
@@ -92,26 +94,17 @@ def _alike(runs: Runs, theirs: Figures) -> Iterator[Shown]:
             yield runs, name, [it for it in figures if it.endpoint == endpoint]
 
 
-def _column(head: str, batch: int, value: Value, figure: Figure, enough: int = 0) -> Columns[Shown]:
+def _column(head: str, batch: int, value: Value, figure: Figure) -> Columns[Shown]:
     """A figure of one batch, ours or theirs."""
 
-    def shown(row: Shown, notes: Footnotes) -> TableCell:
+    def shown(row: Shown, notes: StudyNotes) -> TableCell:
         runs, name, theirs = row
         if name:
             return _told([it for it in theirs if it.batch == batch], figure, notes)
-        return _ours([run for run in runs if run.batch == batch], value, enough, notes)
+        form = milliseconds if head.endswith(" ms") else digits
+        return figure_cell([run for run in runs if run.batch == batch], value, notes, form)
 
     return cell(head, shown)
-
-
-def _ours(runs: Runs, value: Value, enough: int, notes: Footnotes) -> TableCell:
-    """The median of the repeats, with a mark where so few requests carry no such percentile."""
-    cell = number(runs, value, notes)
-    fewest = min((run.succeeded for run in resting_on(runs, value)), default=0)
-    if cell.value is None or fewest >= enough:
-        return cell
-    few = f"of fewer than {enough:,} requests: a few of them decide it"
-    return TableCell(cell.text, (*cell.marks, *notes.marks([few])), cell.value)
 
 
 def _told(figures: Sequence[Row], figure: Figure, notes: Footnotes) -> TableCell:
@@ -135,10 +128,10 @@ def backends_finding(study: Study) -> str:
 
 
 def _ahead(study: Study) -> str:
-    runs = [run for run in study.started if run.serial and not run.is_floor and not run.tainted]
+    runs = [run for run in rankable(study.started) if run.serial and not run.is_floor and not run.tainted]
     batches = sorted({run.batch for run in runs})
     told = [said for batch in batches if (said := _best([run for run in runs if run.batch == batch], study))]
-    alone = min(Counter(run.cell for run in runs).values(), default=0) < COMPARABLE_RUNS
+    alone = min(Counter(run.cell for run in runs).values(), default=0) < LEAST_PAIRS
     most = "Highest images per second seen, which is no ranking," if alone else "Most images per second"
     return f"{most} with one user: {'; '.join(told)}." if told else ""
 
@@ -150,7 +143,9 @@ def _best(runs: Runs, study: Study) -> str:
     if len(rates) < 2:
         return ""
     best = max(rates, key=lambda way: rates[way])
-    alike = [study.named(way) for way in rates if way != best and not_told_apart(ways[best], ways[way])]
+    others = [way for way in rates if way != best]
+    told = told_from_best(ways[best], [ways[way] for way in others])
+    alike = [study.named(way) for way, apart in zip(others, told, strict=True) if apart is False]
     apart = f" (indistinguishable from {' and '.join(alike)})" if alike else ""
     return f"{study.named(best)} {digits(rates[best])} at batch {runs[0].batch}{apart}"
 

@@ -1,5 +1,6 @@
 """Comparisons: cells matched, ratios with their intervals, and verdicts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from reports.cells_csv.rows import Row, SideError, rows_of
 from reports.cells_csv.sides import load_sides
 from reports.compare.differences import differences
-from reports.compare.failures import FEWER, MORE, Failures, failures
+from reports.compare.failures import FEWER, MORE, Failures, failures, judged
 from reports.compare.matching import (
     FASTER,
     INCONCLUSIVE,
@@ -107,14 +108,22 @@ def test_a_clean_repeat_counts_and_a_disqualified_one_does_not(tmp_path: Path) -
     assert it.other.median == pytest.approx(9.9, rel=1e-3)
 
 
-def test_too_few_results_behind_a_percentile_are_inconclusive(pair: tuple[str, str]) -> None:
-    p95, p99 = (between(*pair, f"latency_{name}_ms")["onnx-http/b1/c1"] for name in ("p95", "p99"))
-    assert (p95.verdict, p99.verdict) == (INCONCLUSIVE, INCONCLUSIVE)
+def test_too_few_results_behind_a_percentile_are_inconclusive(tmp_path: Path) -> None:
+    places = []
+    for name, ms in (("a", 20), ("b", 10)):
+        book = Book()
+        for repeat in (1, 2):
+            book.add(
+                "onnx-http", 1, 1, {"w0": [ms * MS] * 500 if name == "b" else [ms * MS] * 150}, repeat=repeat
+            )
+        places.append(str(book.write(tmp_path / name)))
+    (p95,) = between(*places, "latency_p95_ms").values()
+    assert p95.verdict == INCONCLUSIVE
     assert p95.doubts == (
         Doubt("few results", "unconfirmed: fewer than 200 results in a run are too few for this percentile"),
     )
     assert p95.said == "faster, large, unconfirmed: few results"
-    assert "fewer than 1,000 results" in p99.doubts[0].text
+    assert between(*places, "latency_p99_ms") == {}, "150 results have no p99"
 
 
 def test_a_difference_within_the_buckets_of_histograms_is_none(tmp_path: Path) -> None:
@@ -176,7 +185,18 @@ def test_few_failures_of_few_requests_may_be_chance_however_alike_the_repeats(
         Figure(tuple(failing(*run) for run in runs), tuple(failed / requests for failed, requests in runs))
         for runs in (base, other)
     ]
-    assert Failures("x", *sides).verdict == verdict
+    (found,) = judged([Failures("x", *sides)])
+    assert found.verdict == verdict
+
+
+def test_failures_are_told_among_all_cells_that_have_any() -> None:
+    def a_cell(name: str, failed: int) -> Failures:
+        sides = (Figure((failing(some, 4_100),) * 2, (some / 4_100,) * 2) for some in (10, failed))
+        return Failures(name, *sides)
+
+    assert [it.verdict for it in judged([a_cell("x", 21)])] == [MORE]
+    crowd = [a_cell(str(at), 10) for at in range(9)]
+    assert {it.verdict for it in judged([a_cell("x", 21), *crowd])} == {NONE_SHOWN}
 
 
 def failing(failed: int, requests: int) -> Row:
@@ -221,3 +241,20 @@ def test_the_roles_have_letters_only_where_there_are_several_candidates(pair: tu
     assert load_sides(("step6b",) * 27)[-1].role == "candidate Z"
     with pytest.raises(SideError, match="at most 26 candidates"):
         load_sides(("step6b",) * 28)
+
+
+def test_a_difference_is_told_among_all_cells_and_measures(tmp_path: Path) -> None:
+    def a_study(name: str, others: int, ms: Sequence[float]) -> str:
+        book = Book()
+        for cell in range(others + 1):
+            for repeat, each in enumerate(ms if not cell else (20, 21, 22), 1):
+                book.add("onnx-http", 1, cell + 1, {"w0": [round(each * MS)] * 40}, repeat=repeat)
+        return str(book.write(tmp_path / name))
+
+    for others, verdict in ((0, FASTER), (9, NONE_SHOWN)):
+        places = [
+            a_study(f"{name}{others}", others, ms) for name, ms in (("a", (20, 21, 22)), ("b", (16, 17, 18)))
+        ]
+        it = between(*places, "images_per_s")["onnx-http/b1/c1"]
+        assert it.verdict == verdict
+        assert it.ratio.significant

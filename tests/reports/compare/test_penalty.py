@@ -1,16 +1,16 @@
 """The published study's H5 between two sides: true, false, inconclusive, and by which figures."""
 
 from dataclasses import replace
-from math import exp, log, sqrt
+from math import exp, log
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
 from reports.cells_csv.sides import Side, load_side, load_sides
 from reports.compare.differences import gpus, no_other_gpu
-from reports.compare.penalty import over, penalties, penalty_said, penalty_table
+from reports.compare.penalty import penalties, penalty_said, penalty_table
 from reports.published_study import SPACE
-from reports.stats.log_ratio import LogRatio
 from tests.reports.builder import Book
 from tests.reports.compare_book import serial
 from tests.reports.strangers import GRPC, a_book, run, stranger
@@ -65,12 +65,26 @@ def test_the_published_studies_leave_it_open() -> None:
     )
 
 
-def test_the_interval_of_the_change_is_that_of_both_in_quadrature() -> None:
-    found = over(LogRatio(1.2, 1.1, 1.3, 3), LogRatio(1.0, 0.9, 1.2, 5))
-    assert found.ratio == pytest.approx(1.2)
-    assert found.low == pytest.approx(1.2 * exp(-sqrt(log(1.2 / 1.1) ** 2 + log(1.2 / 1.0) ** 2)))
-    assert found.high == pytest.approx(1.2 * exp(sqrt(log(1.3 / 1.2) ** 2 + log(1.0 / 0.9) ** 2)))
-    assert found.runs == 3
+def test_the_change_is_welchs_of_both_sides_pairs(tmp_path: Path) -> None:
+    """Against SciPy's own test of the logs of each repeat's ratio."""
+    from scipy.stats import ttest_ind
+
+    ratios = [[1.05, 1.1, 1.12], [1.3, 1.42, 1.36]]
+    places = []
+    for name, gpu, of in zip("ab", ("A100", "RTX 4090"), ratios, strict=True):
+        book = Book(fingerprint={"gpus": [gpu]})
+        for repeat, times in enumerate(of, 1):
+            ms = 20 * repeat
+            book.add("onnx-http", 1, 1, {"w0": [ms * 1_000_000] * 40}, repeat=repeat)
+            book.add("onnx-grpc", 1, 1, {"w0": [round(ms * times * 1_000_000)] * 40}, repeat=repeat)
+        places.append(str(book.write(tmp_path / name)))
+    (found,) = penalties(*load_sides(places))
+    logs = [[log(ratio) for ratio in of] for of in ratios]
+    tested = ttest_ind(logs[1], logs[0], equal_var=False)
+    ends = tested.confidence_interval(0.95)
+    assert found.change.ratio == pytest.approx(exp(mean(logs[1]) - mean(logs[0])), rel=2e-3)
+    assert (found.change.low, found.change.high) == pytest.approx((exp(ends.low), exp(ends.high)), rel=5e-3)
+    assert (found.base.runs, found.other.runs, found.verdict) == (3, 3, "true")
 
 
 def test_the_table_marks_why_a_verdict_is_open(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """Ratios and means of repeats: their intervals, the least width of these, and how they are told."""
 
-from math import log
+from math import inf, log
 
 import pytest
+from scipy.special import stdtr
 
-from reports.stats.log_ratio import RESOLUTION, LogRatio, geometric_mean, half_width, log_ratio
+from reports.stats.log_ratio import RESOLUTION, LogRatio, geometric_mean, log_ratio, welch
 
 
 def test_the_interval_is_welchs() -> None:
@@ -31,8 +32,8 @@ def test_repeats_that_came_out_alike_are_no_sharper_than_the_histograms(
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (LogRatio(1.05, 0.99, 1.114, 3), "1.05× (0.990–1.11)"),
-        (LogRatio(1.05, None, None, 1), "1.05×"),
+        (LogRatio(1.05, 3, 0.0137, 2), "1.05× (0.990–1.11)"),
+        (LogRatio(1.05, 1), "1.05×"),
         (log_ratio([1.01] * 2, [1.0] * 2), "1.01× (±0.200 %)"),
         (log_ratio([1.0] * 2, [1.0] * 2), "1.00× (0.998–1.00)"),
     ],
@@ -42,10 +43,19 @@ def test_a_ratio_is_told_with_its_interval(found: LogRatio, said: str) -> None:
 
 
 def test_what_is_known_of_an_error_takes_no_freedom() -> None:
-    assert half_width([0.0, 0.0], (2, 2)) == 0
-    assert half_width([0.0, 0.0], (2, 2), known=4.0) == pytest.approx(1.96 * 2, rel=1e-4)
-    assert half_width([1.0, 0.0], (2, 2)) == pytest.approx(12.706, rel=1e-4)
-    assert half_width([1.0, 0.0], (2, 2), known=1.0) == pytest.approx(2.776 * 2**0.5, rel=1e-3)
+    assert welch([0.0, 0.0], (2, 2)) == (0, inf)
+    assert welch([0.0, 0.0], (2, 2), known=4.0) == (2, inf)
+    assert welch([1.0, 0.0], (2, 2)) == (1, 1)
+    assert welch([1.0, 0.0], (2, 2), known=1.0) == pytest.approx((2**0.5, 4))
+
+
+def test_how_likely_a_ratio_is_where_the_true_one_is_1_or_another() -> None:
+    found = LogRatio(1.2, 3, 0.05, 2)
+    assert found.p_even == pytest.approx(2 * float(stdtr(2, -log(1.2) / 0.05)))
+    assert found.p_above(1.1) == pytest.approx(float(stdtr(2, -log(1.2 / 1.1) / 0.05)))
+    assert (found.inverse.ratio, found.inverse.p_even) == pytest.approx((1 / 1.2, found.p_even))
+    assert found.inverse.low == pytest.approx(1 / (found.high or 0))
+    assert (LogRatio(1.2, 1).p_even, LogRatio(1.2, 1).p_above(1)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +84,7 @@ def test_a_mean_of_repeats_that_came_out_alike_is_no_sharper_than_the_histograms
     [
         ([24.12], "24.1 images/s"),
         ([50.0, 50.0], "50.0 images/s (95 % CI 49.9–50.1)"),
-        ([8.0, 10.0, 12.5], "10.0 images/s (95 % CI 5.74–17.4)"),
+        ([8.0, 10.0, 12.5], "10 images/s (95 % CI 5.7–17)"),
     ],
 )
 def test_a_mean_is_told_with_its_unit_and_its_interval(values: list[float], said: str) -> None:

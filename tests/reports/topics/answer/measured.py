@@ -47,7 +47,7 @@ def over_links(folder: Path, links: Sequence[str], *spoilt: str) -> Study:
     for link, (http_ms, grpc_ms) in zip(links, ((10, 20), (40, 30)), strict=True):
         axes = {"link": link, "variant": link or "none"}
         for name, each_ms in (("onnx-http", http_ms), ("onnx-grpc", grpc_ms)):
-            for repeat in (1, 2):
+            for repeat in (1, 2, 3):
                 tag = book.add(name, 1, 1, {"w0": [each_ms * MS] * ENOUGH}, repeat=repeat, axes=axes)
                 if tag["cell"] in spoilt:
                     book.caveat(tag, "client-bound", "worker w0 at 98 % CPU")

@@ -14,6 +14,7 @@ from tests.reports.topics.answer.measured import MS, add_way, invalidated, seria
 COMMAND = "locust -f locustfiles/step7.py --headless --study quick"
 SET_UP_S = 60
 P99 = "* few-samples: p99 needs 1,000 requests."
+NO_P99 = "– too few for a figure: p99 needs 500 requests."
 
 
 @pytest.mark.parametrize(
@@ -21,25 +22,25 @@ P99 = "* few-samples: p99 needs 1,000 requests."
     [
         (
             1,
-            "Unconfirmed: 1 run per cell, so there is no 95 % CI.",
+            "Unconfirmed: 1 run per cell, so images/s have no 95 % CI.",
             "Rerun with --repeats 5 to confirm (about 1 min).",
             5,
         ),
         (
             2,
-            "Low: 2 runs per cell, 95 % CIs up to ±0.200 %.",
+            "Low: 2 runs per cell, 95 % CIs of images/s up to ±0.200 %.",
             "Rerun with --repeats 5 to confirm (about 1 min).",
             5,
         ),
         (
             3,
-            "Moderate: 3 runs per cell, 95 % CIs up to ±0.200 %.",
+            "Moderate: 3 runs per cell, 95 % CIs of images/s up to ±0.200 %.",
             "Rerun with --repeats 5 to confirm (about 1 min).",
             5,
         ),
         (
             5,
-            "Good: 5 runs per cell, 95 % CIs up to ±0.200 %.",
+            "Good: 5 runs per cell, 95 % CIs of images/s up to ±0.200 %.",
             "Rerun with --repeats 10 for narrower CIs (about 1 min).",
             10,
         ),
@@ -50,7 +51,8 @@ def test_it_is_as_sure_as_there_are_repeats(
 ) -> None:
     answer = confidence(serial(tmp_path, onnx_http=[10] * repeats, onnx_grpc=[20] * repeats))
     assert answer is not None
-    assert (answer.said, answer.detail) == (said, f"{detail} {P99}")
+    few = {1: NO_P99, 2: P99}.get(repeats, "")
+    assert (answer.said, answer.detail) == (said, f"{detail} {few}".rstrip())
     assert answer.command == f"{COMMAND} --repeats {advised}"
 
 
@@ -59,15 +61,15 @@ def test_the_cell_with_the_fewest_runs_decides(tmp_path: Path) -> None:
     twice = confidence(serial(tmp_path / "2", onnx_http=[10, 11, 12], onnx_grpc=[20, 21]))
     assert once is not None
     assert twice is not None
-    assert once.said == "Unconfirmed: as few as 1 run per cell, so some have no 95 % CI."
-    assert twice.said == "Low: as few as 2 runs per cell, 95 % CIs up to ±36.3 %."
+    assert once.said == "Unconfirmed: as few as 1 run per cell, so some images/s have no 95 % CI."
+    assert twice.said == "Low: as few as 2 runs per cell, 95 % CIs of images/s up to ±36.3 %."
 
 
 @pytest.mark.parametrize(
     ("each_ms", "said"),
     [
-        ([10, 10.5, 10, 10.5, 10], "Good: 5 runs per cell, 95 % CIs up to ±3.37 %."),
-        ([10, 12, 10, 12, 10], "Low: 5 runs per cell, 95 % CIs up to ±13.2 %."),
+        ([10, 10.5, 10, 10.5, 10], "Good: 5 runs per cell, 95 % CIs of images/s up to ±3.37 %."),
+        ([10, 12, 10, 12, 10], "Low: 5 runs per cell, 95 % CIs of images/s up to ±13.2 %."),
     ],
 )
 def test_however_many_runs_wide_intervals_say_little(
@@ -83,7 +85,7 @@ def test_the_width_is_that_of_valid_runs_alone(tmp_path: Path) -> None:
     answer = confidence(invalidated(tmp_path, ways, ("onnx-http", 4)))
     assert answer is not None
     assert answer.said == (
-        "Moderate: as few as 3 runs per cell, 95 % CIs up to ±0.200 %; "
+        "Moderate: as few as 3 runs per cell, 95 % CIs of images/s up to ±0.200 %; "
         "1 of 8 runs invalidated (client-bound 1)."
     )
 
@@ -119,7 +121,7 @@ def test_invalidated_runs_do_not_count_and_are_said(tmp_path: Path) -> None:
     answer = confidence(study)
     assert answer is not None
     assert answer.said == (
-        "Unconfirmed: as few as 1 run per cell, so some have no 95 % CI; "
+        "Unconfirmed: as few as 1 run per cell, so some images/s have no 95 % CI; "
         "3 of 6 runs invalidated (client-bound 3)."
     )
 
@@ -136,7 +138,7 @@ def test_a_study_that_was_not_finished_is_rerun_as_it_was(tmp_path: Path) -> Non
     answer = confidence(serial(tmp_path, "interrupted", onnx_http=[10], onnx_grpc=[20]))
     assert answer is not None
     assert answer.said == "Incomplete: the study ended as interrupted."
-    assert (answer.detail, answer.command) == (f"Rerun it. {P99}", COMMAND)
+    assert (answer.detail, answer.command) == (f"Rerun it. {NO_P99}", COMMAND)
 
 
 def test_floors_and_runs_that_never_began_are_asked_nothing(tmp_path: Path) -> None:
@@ -216,12 +218,15 @@ def test_every_way_to_ask_for_repeats_is_replaced(command: str, again: str) -> N
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (40, "* few-samples: p95 needs 200, p99 needs 1,000 requests."),
-        (200, P99),
+        (19, "– too few for a figure: p50 needs 20, p95 needs 100, p99 needs 500 requests."),
+        (40, "– too few for a figure: p95 needs 100, p99 needs 500 requests."),
+        (100, f"* few-samples: p95 needs 200 requests. {NO_P99}"),
+        (200, NO_P99),
+        (500, P99),
         (1_000, ""),
     ],
 )
-def test_what_the_mark_of_a_percentile_means_is_said_where_there_is_one(
+def test_what_the_mark_of_a_percentile_and_a_dash_mean_is_said_where_there_is_one(
     tmp_path: Path, count: int, said: str
 ) -> None:
     book = Book()

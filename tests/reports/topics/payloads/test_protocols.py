@@ -1,4 +1,4 @@
-"""The map of gRPC over HTTP: ratios of geometric means with Welch's intervals, shaded where told apart."""
+"""The map of gRPC over HTTP: ratios of geometric means with pairs' intervals, shaded where told apart."""
 
 from math import log
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from reports.page.answer import AnswerRow
 from reports.stats.log_ratio import log_ratio
 from reports.study.study import load_study
-from reports.topics.payloads.payloads import ONE_RUN, heat_of, protocols_answer, protocols_map
+from reports.topics.payloads.payloads import FEW, WIDER, heat_of, protocols_answer, protocols_map
 from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.open_load import notes_at, texts
@@ -27,7 +27,7 @@ def test_a_ratio_that_is_told_from_1_is_marked_and_shaded(tmp_path: Path) -> Non
     assert table.heads == ("backend", "users", "batch 4")
     (row,) = table.rows
     assert [cell.text for cell in row[:2]] == ["onnx", "1"]
-    assert row[2].text.startswith("▲ 2.00× (1.9")
+    assert row[2].text.startswith("▲ 2.00× (±0.2")
     assert row[2].heat == pytest.approx(1.0, abs=0.01)
 
 
@@ -42,7 +42,7 @@ def test_one_that_is_not_told_from_1_has_neither(tmp_path: Path) -> None:
 def test_one_run_has_no_interval_and_says_so(tmp_path: Path) -> None:
     table = protocols_map(load_study(both(tmp_path, [20], [10]).write(tmp_path)))
     assert texts(table) == [["onnx", "1", "2.00×"]]
-    assert notes_at(table, 0, 2) == [ONE_RUN]
+    assert notes_at(table, 0, 2) == [FEW]
     assert table.rows[0][2].heat is None
 
 
@@ -89,9 +89,9 @@ def test_the_row_is_not_settled_by_one_run_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("http_ms", "grpc_ms", "said", "ratio"),
     [
-        ([20, 20.2, 19.8], [10, 10.1, 9.9], "gRPC faster", "2.00× (1.96–2.05)"),
-        ([10, 10.1, 9.9], [20, 20.2, 19.8], "HTTP faster", "0.500× (0.489–0.511)"),
-        ([20, 20, 40], [20, 30, 30], "no difference shown", "0.961× (0.424–2.18)"),
+        ([20, 20.2, 19.8], [10, 10.1, 9.9], "gRPC faster", "2.00× (±0.200 %)"),
+        ([10, 10.1, 9.9], [20, 20.2, 19.8], "HTTP faster", "0.500× (0.499–0.501)"),
+        ([20, 20, 40], [20, 30, 30], "no difference shown", "0.961× (0.405–2.28)"),
     ],
 )
 def test_the_row_says_which_is_faster_by_repeats(
@@ -99,7 +99,26 @@ def test_the_row_says_which_is_faster_by_repeats(
 ) -> None:
     found = answered(tmp_path, http_ms, grpc_ms)
     assert found.said == f"onnx: {said} at batch 4."
-    assert found.detail == f"gRPC over HTTP, images/s: onnx {ratio} at batch 4."
+    more = f" {WIDER}" if said == "no difference shown" else ""
+    assert found.detail == f"gRPC over HTTP, images/s: onnx {ratio} at batch 4.{more}"
+
+
+def test_two_repeats_settle_nothing(tmp_path: Path) -> None:
+    found = answered(tmp_path, [20, 20.2], [10, 10.1])
+    assert found.said == "Not settled: 2 of the 3 repeats of both that it takes per cell."
+    assert found.detail == "gRPC over HTTP, images/s: onnx 2.00× at batch 4."
+
+
+def test_a_ci_that_just_leaves_1_out_has_no_mark_among_many(tmp_path: Path) -> None:
+    book = Book()
+    for batch in (1, 2, 4, 8, 16):
+        for name, values in (("onnx-http", [20, 21, 22]), ("onnx-grpc", [19, 20.2, 20.6])):
+            for repeat, ms in enumerate(values, 1):
+                book.add(name, batch, 1, {"w0": [round(ms * MS)] * 40}, repeat=repeat)
+    (row,) = protocols_map(load_study(book.write(tmp_path))).rows
+    assert {cell.text for cell in row[2:]} == {"1.05× (1.02–1.09)"}
+    assert {cell.heat for cell in row[2:]} == {None}
+    assert row[2].value == pytest.approx(1.0529, rel=1e-3)
 
 
 def test_batches_that_agree_are_named_together_and_the_most_users_stand_beside_them(tmp_path: Path) -> None:
@@ -107,7 +126,7 @@ def test_batches_that_agree_are_named_together_and_the_most_users_stand_beside_t
     book = Book()
     for (batch, users), pair in times.items():
         for name, each_ms in zip(("onnx-http", "onnx-grpc"), pair, strict=True):
-            for repeat in (1, 2):
+            for repeat in (1, 2, 3):
                 book.add(name, batch, users, {"w0": [each_ms * MS] * 160}, repeat=repeat)
     study = load_study(book.write(tmp_path))
     found = protocols_answer(study)

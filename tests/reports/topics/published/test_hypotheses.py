@@ -7,16 +7,17 @@ import pytest
 
 from reports.__main__ import main
 from reports.published_study import SPACE
-from reports.stats.repeats import Spread
+from reports.stats.log_ratio import LogRatio
 from reports.study.study import Study, load_study
 from reports.topics.published.hypotheses import (
     ELSEWHERE,
     NEEDS,
-    Comparison,
     Hypothesis,
     hypotheses,
     hypotheses_table,
+    judge,
     judged,
+    looked_at,
 )
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied
@@ -64,7 +65,7 @@ def test_h1_states_its_figures_and_what_they_concluded(tmp_path: Path) -> None:
     book = a_study()
     serial(book, 1, 200, 210)
     h1 = found(book, tmp_path, "H1")
-    assert h1.figures == "gRPC's p50 over HTTP's: 1.05× (1.01–1.09) (emulated at batch 1 over wan-a100)"
+    assert h1.figures == "gRPC's p50 over HTTP's: 1.05× (±0.200 %) (emulated at batch 1 over wan-a100)"
     assert (h1.claim, h1.published) == ("gRPC lowers per-call overhead at batch 1", "false (4–14 % slower)")
     assert h1.doubt == ""
 
@@ -123,7 +124,7 @@ def test_h4_compares_pytorch_with_the_best_tensor_that_a_model_answered(tmp_path
             book.add(endpoint, 1, 1, {"w0": values}, repeat=repeat, axes=about)
     h4 = found(book, tmp_path, "H4")
     assert (h4.verdict, h4.published) == ("true", "confirmed")
-    assert h4.figures.endswith("3.33× (3.20–3.47) (batch 1, 1 user over wan-a100)")
+    assert h4.figures.endswith("3.33× (3.33–3.34) (batch 1, 1 user over wan-a100)")
 
 
 def test_what_was_not_run_is_not_tested(tmp_path: Path) -> None:
@@ -136,20 +137,43 @@ def test_what_was_not_run_is_not_tested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("median", "low", "high", "kind"),
+    ("ratio", "error", "kinds"),
     [
-        (1.1, 0.8, 1.25, "equal"),
-        (1.1, 0.79, 1.25, ""),
-        (1.1, 0.8, 1.26, ""),
-        (1.11, 1.01, 1.3, "more"),
-        (1.11, 1.0, 1.3, ""),
-        (0.89, 0.7, 0.99, "less"),
-        (0.89, 0.7, 1.0, ""),
+        (1.0, 0.03, ["equal"]),
+        (1.0, 0.05, []),
+        (1.12, 0.02, ["more"]),
+        (1.12, 0.04, []),
+        (0.88, 0.02, ["below", "less"]),
+        (0.95, 0.005, ["below", "equal"]),
+        (1.05, 0.005, ["equal"]),
     ],
 )
-def test_what_counts_as_about_equal(median: float, low: float, high: float, kind: str) -> None:
-    it = Comparison("here", Spread(median, low, high, 3))
-    assert [name for name in ("less", "equal", "more") if getattr(it, name)] == ([kind] if kind else [])
+def test_what_counts_as_about_equal(ratio: float, error: float, kinds: list[str]) -> None:
+    ((it,), (adjusted,)) = looked_at([("here", [LogRatio(ratio, 3, error, 2)])])
+    assert it == adjusted
+    assert [name for name in ("below", "less", "equal", "more") if getattr(it, name)] == kinds
+
+
+def test_partly_takes_two_places_that_disagree_among_all() -> None:
+    def verdict(*ratios: float, error: float = 0.02) -> str:
+        places = [(str(at), [LogRatio(ratio, 3, error, 2)]) for at, ratio in enumerate(ratios)]
+        return judge("H1", "", looked_at(places), lambda it: it.below).verdict
+
+    assert verdict(0.85, 0.86) == "true"
+    assert verdict(1.2, 1.15) == "false"
+    assert verdict(0.85, 1.17, error=0.033) == "inconclusive", "each by itself, but not both of two"
+    assert verdict(0.7, 1.4) == "partly"
+    assert verdict(0.7, 1.05) == "inconclusive"
+
+
+def test_the_best_other_is_one_of_all_that_were_compared() -> None:
+    found = looked_at([("here", [LogRatio(ratio, 3, 0.02, 2) for ratio in (1.15, 1.3, 1.4)])])
+    ((alone,), (adjusted,)) = found
+    assert (alone.ratio.ratio, alone.more, adjusted.more) == (1.15, True, True)
+    ((alone,), (adjusted,)) = looked_at(
+        [("here", [LogRatio(ratio, 3, 0.02, 2) for ratio in (1.15, 1.16, 1.16)])]
+    )
+    assert (alone.more, adjusted.more) == (True, False)
 
 
 def shown(study: Study) -> int:
@@ -187,7 +211,10 @@ def test_endpoints_of_ones_own_are_named_both_and_of_three_none_is_compared(tmp_
     study = studied(book, tmp_path / "two")
     assert study.of_published_study
     first = next(it for it in hypotheses(study) if it.code == "H1")
-    assert (first.verdict, first.figures) == ("false", "gRPC's p50 over HTTP's: 1.00× (g / h at batch 1)")
+    assert (first.verdict, first.figures) == (
+        "false",
+        "gRPC's p50 over HTTP's: 1.00× (0.998–1.00) (g / h at batch 1)",
+    )
     told = stranger(book, "other", space=SPACE, codec="v2-json")
     run(book, "other", told | {"channels": "per-user"}, [10.0] * 3)
     first = next(it for it in hypotheses(studied(book, tmp_path / "three")) if it.code == "H1")

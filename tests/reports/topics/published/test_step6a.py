@@ -53,21 +53,21 @@ def test_single_images_stand_beside_both_published_studies(tmp_path: Path) -> No
             (ours, "ours"), (theirs, "published step6a-a100"), (theirs, "published step6a-rtx4080"),
         )
     ]  # fmt: skip
-    assert rows[3][2:] == ["50.0", "50.0", "50.0", "50.0", "15.0", rows[3][7]]
+    assert rows[3][2:] == ["50.0", "50.0", DASH, DASH, "15.0", rows[3][7]]
     assert rows[4][2:] == ["182.9", "180.2", "199.4", "210.5", "4.4", "15.1"]
     assert rows[5][2:] == ["337", DASH, DASH, DASH, "5.7", DASH]
     assert rows[7][2:] == ["212.5", "200.3", "324.9", "350.2", "29.1", "39.7"]
     assert notes_at(table, 4, 2) == [SINGLE]
 
 
-def test_a_percentile_of_few_requests_is_marked_and_a_median_is_not(tmp_path: Path) -> None:
+def test_a_percentile_of_few_requests_is_marked_or_left_out_and_a_median_is_not(tmp_path: Path) -> None:
     few = single_images_beside(a_study(tmp_path / "few"))
     assert notes_at(few, 0, 3) == []
-    assert notes_at(few, 0, 4) == ["of fewer than 200 requests: a few of them decide it"]
-    assert notes_at(few, 0, 5) == ["of fewer than 1,000 requests: a few of them decide it"]
-    more = single_images_beside(a_study(tmp_path / "more", requests=400))
-    assert notes_at(more, 0, 4) == []
-    assert notes_at(more, 0, 5) == ["of fewer than 1,000 requests: a few of them decide it"]
+    assert notes_at(few, 0, 4) == ["p95 takes 100 results"]
+    assert notes_at(few, 0, 5) == ["p99 takes 500 results"]
+    more = single_images_beside(a_study(tmp_path / "more", requests=150))
+    assert (notes_at(more, 0, 4), texts(more)[0][4]) == ([], "40.0*")
+    assert notes_at(more, 0, 5) == ["p99 takes 500 results"]
 
 
 def test_images_per_second_by_batch_show_timeouts_as_such(tmp_path: Path) -> None:

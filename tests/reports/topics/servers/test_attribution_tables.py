@@ -192,7 +192,7 @@ def test_a_start_without_shapes_is_a_row_too(tmp_path: Folder) -> None:
 
 def test_floors_stand_beside_their_cells(tmp_path: Folder) -> None:
     table = floors(with_floor(tmp_path))
-    assert texts(table) == [["onnx-http/b1/c1", "10.0", "2.00", "100", "500"]]
+    assert texts(table) == [["onnx-http/b1/c1", "10.0 (10.0–10.0)", "2.0", "100 (99.8–100)", "500"]]
     assert notes_at(table, 0, 2) == ["invalidated: client-bound"]
     assert FLOOR in table.caption
 

@@ -70,19 +70,20 @@ def test_serial_panels_come_before_loads_and_lost_cells_are_named(tmp_path: Path
     assert chart.notes[-1] == "Not drawn, as no request succeeded: onnx-http/b1/c1."
 
 
-def test_curves_have_medians_ranges_the_knee_and_the_law(tmp_path: Path) -> None:
+def test_curves_have_figures_intervals_the_knee_and_the_law(tmp_path: Path) -> None:
     chart = drawn(curves_chart(study_of(crowded(), tmp_path)))
     http, grpc = chart.data["series"]
-    assert (http["name"], http["knee"]) == ("onnx-http, batch 1", None)
-    assert (grpc["name"], grpc["knee"]) == ("onnx-grpc, batch 1", 16)
+    assert (http["name"], http["knee"]) == ("onnx-http, batch 1", 16)
+    assert (grpc["name"], grpc["knee"]) == ("onnx-grpc, batch 1", 4)
     assert [point["users"] for point in grpc["points"]] == [1, 2, 4, 8, 16, 32]
     assert all(point["rate_low"] <= point["rate"] <= point["rate_high"] for point in grpc["points"])
     peak = max(grpc["fit"], key=lambda at: at[1])
     assert peak[0] == pytest.approx((0.9 / 0.004) ** 0.5, rel=0.1)
     assert [at[0] for at in (grpc["fit"][0], grpc["fit"][-1])] == [1, 32]
     assert chart.notes == (
-        "Knee of onnx-http, batch 1: not reached: still rising at 32 users.",
-        "Knee of onnx-grpc, batch 1: 16 users, somewhere above 8.",
+        "Knee of onnx-http, batch 1: 16 users; 95 % of the highest images/s from 32 on.",
+        "Knee of onnx-grpc, batch 1: 4 users; 95 % of the highest images/s from 16 on; 32 users make 14.8 % "
+        "less than 16 (at least 13.0 %).",
     )
 
 

@@ -1,0 +1,81 @@
+"""Ratios of repeats in pairs, how many of them are told from 1, and which are about equal."""
+
+from math import exp, log
+from statistics import fmean, stdev
+
+import pytest
+from scipy.stats import ttest_rel
+
+from reports.stats.log_ratio import RESOLUTION, LogRatio
+from reports.stats.paired import (
+    apart_from_best,
+    p_unlike,
+    paired_ratio,
+    told_apart,
+    with_least_error,
+)
+
+OVER, UNDER = {1: 12.0, 2: 26.4, 3: 39.0, 4: 47.0}, {1: 10.0, 2: 21.0, 3: 31.0, 5: 90.0}
+
+
+def test_the_interval_is_of_the_repeats_that_both_have() -> None:
+    """Against SciPy's own test, though the repeats of a side differ threefold."""
+    found = paired_ratio(OVER, UNDER)
+    sides = [[log(side[key]) for key in (1, 2, 3)] for side in (OVER, UNDER)]
+    tested = ttest_rel(*sides)
+    ends = tested.confidence_interval(0.95)
+    assert (found.runs, found.freedom) == (3, 2)
+    assert found.ratio == pytest.approx(exp(fmean(sides[0]) - fmean(sides[1])))
+    assert (found.low, found.high) == pytest.approx((exp(ends.low), exp(ends.high)))
+    assert found.p_even == pytest.approx(tested.pvalue)
+
+
+def test_fewer_than_three_pairs_have_no_interval() -> None:
+    found = paired_ratio({1: 20.0, 2: 40.0, 4: 10.0}, {1: 10.0, 2: 20.0, 3: 20.0})
+    assert (found.runs, found.low, found.high, found.p_even) == (2, None, None, 1)
+    assert found.ratio == pytest.approx(20 / 4_000 ** (1 / 3))
+    with pytest.raises(ValueError, match="a value on each side"):
+        paired_ratio({}, UNDER)
+
+
+def test_pairs_that_came_out_alike_are_no_sharper_than_the_histograms() -> None:
+    found = paired_ratio({1: 2.0, 2: 4.0, 3: 6.0}, {1: 1.0, 2: 2.0, 3: 3.0})
+    assert (found.ratio, found.low, found.high) == pytest.approx((2, 2 / RESOLUTION, 2 * RESOLUTION))
+
+
+def with_p(p: float) -> LogRatio:
+    """A ratio above 1 with that two-sided chance."""
+    from scipy.special import ndtri
+
+    return LogRatio(exp(-float(ndtri(p / 2)) * 0.1), 3, 0.1)
+
+
+def test_ratios_are_told_from_1_among_all_that_are_looked_at() -> None:
+    assert told_apart([with_p(0.04)]) == [True]
+    assert told_apart([with_p(0.04), with_p(0.03)]) == [False, False], "each takes 2.5 %"
+    assert told_apart([with_p(0.04), with_p(0.02)]) == [True, True], "the second takes 5 %"
+    assert told_apart([LogRatio(9.0, 1), with_p(0.02)]) == [False, True]
+
+
+def test_no_error_is_below_half_the_middle_one() -> None:
+    found = with_least_error(
+        [LogRatio(1.1, 3, error, 2) for error in (0.001, 0.02, 0.5)] + [LogRatio(2.0, 1)]
+    )
+    assert [it.error for it in found] == [0.01, 0.02, 0.5, None]
+
+
+def test_the_best_is_compared_as_one_of_all_pairs() -> None:
+    best = {1: 100.0, 2: 101.0, 3: 99.0}
+    far, near = {1: 50.0, 2: 50.4, 3: 49.6}, {1: 99.0, 2: 101.0, 3: 98.0}
+    assert apart_from_best(best, [far, near, {1: 90.0}]) == [True, False, None]
+    logs = [log(best[key] / near[key]) for key in best]
+    assert fmean(logs) / (stdev(logs) / 3**0.5) < 4.3
+
+
+@pytest.mark.parametrize(
+    ("ratio", "error", "equal"),
+    [(1.0, 0.03, True), (1.0, 0.05, False), (1.08, 0.01, False), (0.92, 0.005, True)],
+)
+def test_about_equal_takes_both_of_two_one_sided_tests(ratio: float, error: float, equal: bool) -> None:
+    assert (p_unlike(LogRatio(ratio, 3, error, 2)) <= 0.05) is equal
+    assert p_unlike(LogRatio(1.0, 1)) == 1

@@ -149,6 +149,16 @@ KINDS = {
         Trait.TAINTS,
         "arrivals were dropped",
     ),
+    "regime-change": CaveatKind(
+        "Look at the timeline and the GPU's clocks; warm up beyond that second, then run the cell again.",
+        Trait.TAINTS,
+        "the server's speed changed",
+    ),
+    "drift": CaveatKind(
+        "Look at the timeline; warm up longer or let the server cool, then run the cell again.",
+        Trait.TAINTS,
+        "latency drifted",
+    ),
     "failures": CaveatKind(
         "Look at the kinds: the percentiles cover only the requests that succeeded.",
         Trait.TAINTS | Trait.IS_BOUNDED | Trait.BY_STOPPING,
@@ -187,6 +197,9 @@ KINDS = {
         "The figures apply to the link as measured; free its cores, or fix the profile."
     ),
     "link-rate": CaveatKind("Correct --link-mbit: it is the rate of one client host's narrowest link."),
+    "littles-law": CaveatKind(
+        "Users were not waiting all the time: look for time of the client's own between two requests."
+    ),
     "out-of-range": CaveatKind(
         "Look for a clock that jumped or a request that hung; such values were clamped."
     ),
@@ -198,6 +211,9 @@ KINDS = {
     ),
     "random-input": CaveatKind(
         "The inputs are random numbers: the load is real, the embeddings mean nothing."
+    ),
+    "rising-latency": CaveatKind(
+        "Lower the rate if more arrives than the server answers: its percentiles depend on how long it lasts."
     ),
     "several-servers": CaveatKind(
         "Give the endpoint the address of one replica, or read each replica's own metrics: the server's "

@@ -65,8 +65,8 @@ def _busy(fit: ClientHealth) -> Iterator[str]:
 
 
 def _lagging(fit: ClientHealth, latency: Distribution) -> Iterator[str]:
-    if lags(fit.loop_lag_p95_ns, latency.p95_ns):
-        beside = f"beside a latency of {ms(latency.p95_ns)} ms"
+    if lags(fit.loop_lag_p95_ns, latency.any_p95_ns):
+        beside = f"beside a latency of {ms(latency.any_p95_ns)} ms"
         yield f"worker {fit.most_lagging}'s event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95, {beside}"
     elif lags(fit.loop_delay_ns, latency.mean_ns):
         beside = f"beside a mean latency of {ms(latency.mean_ns)} ms"
@@ -82,7 +82,7 @@ def lags(lag_ns: float | None, latency_ns: float | None) -> bool:
 
 def _tardy(sent: int, kept: Arrivals, latency: Distribution, send_delay: Distribution) -> Iterator[str]:
     """Requests of an open-loop load that began late although users were free: the generator's own delay."""
-    latency_ns, delay_ns = latency.p95_ns, send_delay.p95_ns or 0
+    latency_ns, delay_ns = latency.any_p95_ns, send_delay.any_p95_ns or 0
     many = (kept.overslept or 0) > OVERSLEPT_SHARE * sent
     if latency_ns and many and delay_ns > LAG_SHARE * latency_ns:
         share = f"{kept.overslept:,} of {sent:,} requests began late while users were free"

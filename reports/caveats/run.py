@@ -8,10 +8,14 @@ from reports.caveat import Caveat, caveat
 from reports.fold.replicas import too_few
 from reports.fold.server import ServerSide
 from reports.fold.windows import REFUSALS, Windows, undrained
+from reports.format import digits, plural
 from reports.ledger.ledger import Record
+from reports.summary.summary import Summary, users_busy
 
 ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
 """Results behind a percentile that is to be trusted: ten of them must lie beyond it."""
+LITTLES_SHARE = 0.02
+"""Of the users' time: less is the cost of any client, and changes no figure that is shown to three digits."""
 SERVERS_OWN = ("ABORTED", "DATA_LOSS", "INTERNAL", "UNAVAILABLE", "UNKNOWN")
 """Codes of gRPC by which a server says that it is at fault."""
 AGAIN_SHARE = 0.5
@@ -47,16 +51,36 @@ def run_caveats(
         )
     if workers and server.gap:
         yield server.gap
-    if server.requests is not None and server.requests > counts.sent:
-        yield caveat("counts-mismatch", f"sent {counts.sent} requests, the server counted {server.requests}")
+    if server.requests is not None and server.requests > counts.at_server:
+        yield caveat("counts-mismatch", _mismatch(server.requests, counts))
     if said := server.several or too_few(server.requests, counts):
         yield caveat("several-servers", said)
+
+
+def _mismatch(counted: int, counts: Windows) -> str:
+    others = f" and at most {counts.beyond} of other phases" if counts.beyond else ""
+    return f"sent {counts.sent} requests{others}, the server counted {counted}"
 
 
 def _samples(count: int) -> Iterator[Caveat]:
     doubtful = next((names for least, names in DOUBTFUL.items() if 0 < count < ENOUGH[least]), None)
     if doubtful:
         yield caveat("few-samples", f"n={count}: {doubtful} doubtful")
+
+
+def littles_law(run: Summary, drained: Sequence[Record]) -> Iterator[Caveat]:
+    """The caveat of users that did not wait for answers all the time.
+
+    Of ledgers whose workers do not tell of each user's time nothing is said: there the time before a user's
+    first request counts as idle.
+    """
+    told = drained and all("users_ns" in line for line in drained)
+    share = users_busy(run) if told else None
+    if share is None or abs(1 - share) <= LITTLES_SHARE:
+        return
+    kept = f"{plural(round(run.level), 'user')} kept {digits(share * run.level)} requests in flight (X·R)"
+    own = f"{digits(100 * (1 - share))} % of their time passed between an answer and the next request"
+    yield caveat("littles-law", f"{kept}: {own if share < 1 else 'times and counts do not agree'}")
 
 
 def varying_load(stages: Sequence[Sequence[Any]]) -> Iterator[Caveat]:

@@ -14,7 +14,6 @@ from reports.fold.run_records import Bins, planned_runs, whole_plan
 from reports.fold.server_facts import OperatorProfile, operator_profile
 from reports.fold.timeline import TimelineSecond, timeline
 from reports.format import plural
-from reports.histogram.buckets import Buckets
 from reports.histogram.codec import Room
 from reports.ledger.axes import ranks
 from reports.ledger.ledger import (
@@ -31,6 +30,7 @@ from reports.ledger.records import OF_RUNS, OF_STUDIES
 from reports.limits.neighbours import among_neighbours
 from reports.published_study import of_published_study
 from reports.study.summarise import summarise
+from reports.summary.blocks import NAMES, BlockSeries, RunBlocks, blocks_of
 from reports.summary.summary import Summary, Way
 
 MOST_SECONDS, MOST_OF_A_RUN = 20_000, 3_600
@@ -45,7 +45,7 @@ class Study:
     profile of the servers' model, None where the study had none made. `coarse` says how many
     seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `strange` are
     kinds of records that this program does not know. `footer` is empty without one. `missed` says which
-    listeners of the study's events missed some. `latencies` are of the successes of each run that has any.
+    listeners of the study's events missed some. `blocks` are the seconds of each run's measure phase.
     `is_spread`: whether the ledger says when images were worked on, which those of older versions do not.
     """
 
@@ -63,7 +63,7 @@ class Study:
     strange: tuple[str, ...] = ()
     footer: Record = field(default_factory=dict)
     missed: tuple[str, ...] = ()
-    latencies: Mapping[Tag, Buckets] = field(default_factory=dict)
+    blocks: Mapping[Tag, RunBlocks] = field(default_factory=dict)
     is_spread: bool = False
 
     @property
@@ -114,6 +114,10 @@ class Study:
         """A way as tables call it: the endpoint alone where the study has only one variant."""
         return str(way) if len({known.variant for known in self.ways}) > 1 else way.endpoint
 
+    def seconds_of(self, runs: Iterable[Summary]) -> BlockSeries:
+        """The seconds of the measure phases of some runs."""
+        return BlockSeries.of([self.blocks[run.cell, run.repeat] for run in runs])
+
     @property
     def links(self) -> Sequence[Record]:
         """What the header says of the emulated links."""
@@ -142,11 +146,11 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     runs: dict[Tag, Summary] = {}
     seconds: dict[Tag, tuple[TimelineSecond, ...]] = {}
     scalings: dict[Tag, AutoscaledRun] = {}
-    latencies: dict[Tag, Buckets] = {}
+    blocks: dict[Tag, RunBlocks] = {}
     room = Room(sum(extent.size for extent in found.runs.values()))
     kinds = {str(record["kind"]) for record in found.others}
     is_spread = False
-    for run in planned_runs(found, Bins(coarse, began)):
+    for run in planned_runs(found, Bins(coarse, began), of_second=NAMES):
         kinds |= run.kinds.keys()
         tag = tag_of(run.planned)
         is_spread |= run.windows.is_spread
@@ -154,9 +158,8 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         seconds[tag] = tuple(timeline(run, began))
         if found_scaling := scaling_of(run):
             scalings[tag] = found_scaling
-        if run.windows.ok:
-            latencies[tag] = run.windows.histogram("latency")
-            room.take([latencies[tag]])
+        blocks[tag] = blocks_of(run)
+        room.take(blocks[tag].histograms)
     return Study(
         header=found.header,
         status=footer.get("status", "unfinished"),
@@ -172,7 +175,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         strange=tuple(sorted(kinds - OF_RUNS - OF_STUDIES)),
         footer=footer,
         missed=tuple(map(str, footer.get("events") or ())),
-        latencies=latencies,
+        blocks=blocks,
         is_spread=is_spread,
     )
 

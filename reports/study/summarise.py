@@ -9,8 +9,9 @@ from reports.backend_facts import facts_of, model_of
 from reports.caveat import Caveat, caveat
 from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
 from reports.caveats.client import client_caveats
+from reports.caveats.drift import drift_caveats
 from reports.caveats.gpu import gpu_caveats
-from reports.caveats.run import random_input, run_caveats, varying_load
+from reports.caveats.run import littles_law, random_input, run_caveats, varying_load
 from reports.fold.path import standing_alone
 from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
@@ -22,6 +23,7 @@ from reports.fold.windows import (
     Windows,
     abandoned,
     arrivals,
+    beyond,
     client_phases,
     measure_ns,
     request_counts,
@@ -60,10 +62,10 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     cost = costs(whole.counts.images_per_s, whole.gpu.power_w, options)
     about = (header.get("endpoints") or {}).get(whole.endpoint) or {}
     inputs = () if whole.is_floor else about.get("inputs") or ()
-    doubted = (*whole.caveats, *axis_caveats(whole, links), *random_input(inputs))
+    said = (*axis_caveats(whole, links), *random_input(inputs), *littles_law(whole, run.drained))
     # A server that was started by the study runs on the master's machine; older headers tell no more.
     local = about.get("local", True if about.get("embedded") else None)
-    return attributed(replace(whole, cost=cost, local=local, caveats=doubted))
+    return attributed(replace(whole, cost=cost, local=local, caveats=(*whole.caveats, *said)))
 
 
 def _named(planned: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def _named(planned: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
     drained, load = run.drained, run.planned["load"]
-    counted = replace(run.windows, abandoned=abandoned(run.workers, drained))
+    counted = replace(run.windows, abandoned=abandoned(run.workers, drained), beyond=beyond(drained))
     if counted.images not in (0, counted.ok * run.planned["batch"]):
         raise ValueError(
             f"{run.planned['cell']:.60} has {counted.ok} successes of batch {run.planned['batch']}, and "
@@ -92,6 +94,7 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
         *gpu_caveats(readings.each_gpu),
         *client_caveats(run.planned, counted, sent, fit, times["latency"], times["send_delay"]),
         *varying_load(run.planned["stages"]),
+        *drift_caveats(run),
     )
     return {
         **times,

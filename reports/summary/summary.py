@@ -56,8 +56,9 @@ class Summary(CellFields, Axes):
     `status` is done, aborted, failed, unfinished or not-run. `facts` are of its backend. `level` is users in
     closed-loop load; in open-loop load it is the asked arrivals per second. Its axes are as planned, such as
     `topology`; `workers` and `hosts` are those that were there. `stages` is an open-loop `profile` as
-    name, seconds, first and last rate of each: `level` is then its peak. `link_bytes_per_s` is the rate of
-    the emulated `link`, or without one the rate that --link-mbit gave.
+    name, seconds, first and last rate of each: `level` is then its peak. `confirming` is a run that is to
+    confirm the rate that a search found. `link_bytes_per_s` is the rate of the emulated `link`, or without
+    one the rate that --link-mbit gave.
 
     `latency`, `service` and `send_delay` are of successes, `failed` and `timeout` of requests that failed.
     Phases, `network_ns`, `unexplained_ns` and the server's parts are means per request, which
@@ -72,6 +73,7 @@ class Summary(CellFields, Axes):
     status: str
     facts: BackendFacts = NO_FACTS
     stages: tuple[tuple[Any, ...], ...] = ()
+    confirming: bool = False
     link_bytes_per_s: float | None = None
     workers: int | None = None
     hosts: int | None = None
@@ -233,3 +235,16 @@ def mean_in_flight(run: Summary) -> float | None:
     if run.service.mean_ns is None or not run.counts.measure_ns:
         return run.generator.in_flight
     return run.service.mean_ns * run.succeeded / run.counts.measure_ns
+
+
+def users_busy(run: Summary) -> float | None:
+    """The share of their time that closed-loop users waited for answers: X R / N of Little's law.
+
+    None where requests failed, whose time is not known by user, and where a figure of it is unknown. Source:
+    P. J. Denning and J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys
+    10 (1978).
+    """
+    if run.load != "closed" or run.counts.failures or not run.counts.measure_ns:
+        return None
+    in_flight = mean_in_flight(run)
+    return None if in_flight is None or run.service.mean_ns is None else in_flight / run.level

@@ -12,7 +12,7 @@ from reports.fold.server_facts import Serving
 from reports.study.study import load_study
 from reports.study.summarise import given
 from reports.summary.summary import Summary
-from reports.topics.load.open_load import find_bound
+from reports.topics.load.rate_search import find_bound
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, health_line, sample_line, triton
 from tests.reports.study.test_fold import codes, folded, text_of

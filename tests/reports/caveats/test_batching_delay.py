@@ -7,7 +7,7 @@ import pytest
 
 from reports.caveats.attribution import attribution_caveats
 from reports.page.disclosures import disclosures
-from reports.page.study_table import number, percentile_cell
+from reports.page.study_table import number
 from reports.page.table import Footnotes
 from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
 from reports.study.study import load_study
@@ -67,8 +67,6 @@ def test_it_stands_beside_each_rate_and_latency() -> None:
         notes = Footnotes()
         assert number([run], value, notes).marks == (1,)
         assert notes.texts == (NOTE,)
-    notes = Footnotes()
-    assert percentile_cell([run], "p50", notes).marks == (1,)
     assert number([run], compute_ms, notes).marks == ()
     assert number([lone(level=2)], images_per_s, notes).marks == ()
     assert notes.texts == (NOTE,)

@@ -12,7 +12,7 @@ from reports.fold.timeline import TimelineSecond
 from reports.ledger.axes import Axes, of_trait, recorded
 from reports.ledger.records import LATER
 from reports.study.study import Study
-from reports.summary.summary import CellFields, Summary, codes
+from reports.summary.summary import CellFields, Summary, codes, users_busy
 
 Figure = Callable[[Any], object]
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -64,6 +64,7 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     **figures("phases", "connect_ms"),
     **figures("counts", "connects_per_request"),
     **figures("", "network_most_ms"),
+    "users_busy": users_busy,
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)

@@ -8,8 +8,8 @@ from typing import Any
 
 from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
-from reports.fold.windows import Results
-from reports.histogram.buckets import Buckets, percentiles_ns, together
+from reports.fold.windows import Results, told_percentiles_ns
+from reports.histogram.buckets import Buckets, together
 
 Stated = Mapping[str, Any]
 AFTER = "after"
@@ -171,7 +171,7 @@ class AutoscaledRun:
 
     def _seen(self, stage: CourseStage) -> StageSeen:
         inside = [one for one in self.moments if self.stage_at(one.s + one.width_s / 2) is stage]
-        p50_ns, p95_ns = percentiles_ns(together(one.latency for one in inside), [50.0, 95.0])
+        p50_ns, p95_ns = told_percentiles_ns(together(one.latency for one in inside), [50.0, 95.0])
         ready = known(one.stated.get("ready_replicas") for one in inside)
         dropped = (n for s, n in self.dropped_by_s.items() if self.stage_at(s + 0.5) is stage)
         return StageSeen(

@@ -193,7 +193,9 @@ def whole_plan(found: Outline) -> list[Record]:
     return plan
 
 
-def planned_runs(found: Outline, bins: Bins, at_once: int = AT_ONCE) -> Iterator[RunRecords]:
+def planned_runs(
+    found: Outline, bins: Bins, at_once: int = AT_ONCE, of_second: Set[str] | None = SHOWN
+) -> Iterator[RunRecords]:
     """Every planned run, begun or not, each as soon as its last line was read: not in the order of the plan.
 
     So no more is held than the runs that are open, and a record that comes late counts as any other does.
@@ -210,7 +212,7 @@ def planned_runs(found: Outline, bins: Bins, at_once: int = AT_ONCE) -> Iterator
             raise refused_line(found.path, number, f"is of {tag[0]!r:.60}, which was not planned")
         extent = found.runs[tag]
         if tag not in held:
-            held[tag] = RunRecords(plan[tag], bins, Room(extent.size), at_once)
+            held[tag] = RunRecords(plan[tag], bins, Room(extent.size), at_once, of_second)
         held[tag].add(record)
         if number in ends[tag]:
             held[tag].close(ends[tag][number])
@@ -241,4 +243,5 @@ def planned_of(entry: Record) -> dict[str, Any]:
     course = tuple((str(name), *map(float, rest)) for name, *rest in entry.get("stages") or ())
     names = {name: entry.get(name) or "" for name in LATER}
     names["server"] = names["server"] or entry["backend"]
-    return {name: entry[name] for name in PLANNED} | names | planned_axes(entry) | {"stages": course}
+    others = {"stages": course, "confirming": bool(entry.get("confirming"))}
+    return {name: entry[name] for name in PLANNED} | names | planned_axes(entry) | others

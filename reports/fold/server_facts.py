@@ -6,7 +6,7 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.health import SECOND_NS, stealable_ns
-from reports.histogram.buckets import percentiles_ns
+from reports.fold.windows import told_percentiles_ns
 from reports.ledger.ledger import Record
 
 CPU = "CPUExecutionProvider"
@@ -232,11 +232,11 @@ def _profile(record: Record) -> OperatorProfile:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Of one part, over the requests that were found in the trace."""
+    """Of one part, over the requests that were found in the trace; None where those are too few for one."""
 
-    p50_ns: float
-    p95_ns: float
-    p99_ns: float
+    p50_ns: float | None
+    p95_ns: float | None
+    p99_ns: float | None
 
 
 @dataclass(frozen=True)
@@ -255,9 +255,7 @@ def trace_of(records: Sequence[Record]) -> Trace | None:
     told = records[-1]
     found = {name: told["histograms"][name] for name in PARTS if name in told["histograms"]}
     parts = {
-        name: Percentiles(
-            *(float(value) for value in percentiles_ns(buckets, (50, 95, 99)) if value is not None)
-        )
+        name: Percentiles(*told_percentiles_ns(buckets, (50, 95, 99)))
         for name, buckets in found.items()
         if buckets.total
     }

@@ -1,15 +1,15 @@
 """The seconds of every run: what clients, server, GPUs and the master's host did in each of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reports.fold.health import Shown
 from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.run_records import RunRecords, Second
 from reports.fold.server import ServerSide, between
-from reports.fold.windows import MILLI, Results
-from reports.histogram.buckets import percentiles_ns, together
+from reports.fold.windows import MILLI, Results, least_results, told_percentiles_ns
+from reports.histogram.buckets import Buckets, percentiles_ns, together
 from reports.ledger.ledger import Record
 from reports.machines.gpus import ServersGpus
 from reports.machines.gpus import together as gpus_together
@@ -71,7 +71,11 @@ class SampledSecond(RunSecond):
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineSecond(ClientSecond, SampledSecond):
-    """All of one second: a row of timeline.csv."""
+    """All of one second: a row of timeline.csv, and for charts the percentiles of it with its neighbours."""
+
+    drawn_p50_ns: float | None = None
+    drawn_p95_ns: float | None = None
+    drawn_p99_ns: float | None = None
 
 
 def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
@@ -79,9 +83,40 @@ def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
     samples, width_s = run.samples.spans, run.bins.width_s
     # A merged sample has the means of the server's GPUs, without their marks.
     of_server = run.samples.of_server if width_s == 1 else ServersGpus()
-    for at in every_second((*run.seconds, *samples), width_s):
-        here = run.seconds.get(at, Second())
-        yield second_of(run.planned, at, run.of_kind("phase"), here, samples, width_s, began, of_server)
+    seconds = [(at, run.seconds.get(at, Second())) for at in every_second((*run.seconds, *samples), width_s)]
+    phases = run.of_kind("phase")
+    rows = [
+        second_of(run.planned, at, phases, here, samples, width_s, began, of_server) for at, here in seconds
+    ]
+    ended = [
+        (row.phase, together(one.histogram("latency") for one in here.results.values()))
+        for row, (_, here) in zip(rows, seconds, strict=True)
+    ]
+    drawn = zip(*(joined(ended, percent) for percent in PERCENTS), strict=True)
+    for row, (p50, p95, p99) in zip(rows, drawn, strict=True):
+        yield replace(row, drawn_p50_ns=p50, drawn_p95_ns=p95, drawn_p99_ns=p99)
+
+
+def joined(ended: Sequence[tuple[str, Buckets]], percent: float) -> list[float | None]:
+    """A percentile for each of some seconds, given by their phase and what ended in them.
+
+    As many neighbours of one phase are taken together as have the results that it takes, and share the
+    figure. None where nothing ended, and for the last of a phase where they are too few.
+    """
+    found: list[float | None] = [None] * len(ended)
+    held: list[int] = []
+    results = 0
+    for place, (phase, values) in enumerate(ended):
+        if held and ended[held[-1]][0] != phase:
+            held, results = [], 0
+        held += [place] if values.total else []
+        results += values.total
+        if results >= least_results(percent):
+            (value_ns,) = percentiles_ns(together(ended[one][1] for one in held), [percent])
+            for one in held:
+                found[one] = value_ns
+            held, results = [], 0
+    return found
 
 
 def second_of(
@@ -144,8 +179,8 @@ def _requests(here: Second, width_s: int) -> dict[str, Any]:
 
 
 def percentiles_of(ended: Iterable[Results], name: str) -> list[float | None]:
-    """PERCENTS of one of the histograms of some results, in nanoseconds."""
-    return percentiles_ns(together(one.histogram(name) for one in ended), PERCENTS)
+    """PERCENTS of one of the histograms of some results, in ns; None where those are too few for one."""
+    return told_percentiles_ns(together(one.histogram(name) for one in ended), PERCENTS)
 
 
 def _generator(shown: Shown) -> dict[str, Any]:

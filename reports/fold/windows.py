@@ -102,8 +102,8 @@ class Windows(Results):
     have one; `refused_for` refusals by what the server says is full: `queue`, `rate` or, where the request is
     too large, `size`. `retry_after` of them said when to ask again, in `retry_after_s` seconds together.
     `connects` are successes for which a connection was made; None where a window does not tell.
-    `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended. `beyond` are
-    requests of other phases that were at the server between its two readings.
+    `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended. `beyond`
+    are requests of other phases that were at the server between its two readings.
     """
 
     seen: int = 0
@@ -319,10 +319,10 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
 def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record]) -> float | None:
     """How long a run measured, in ns; None where nothing began.
 
-    Under closed-loop load the mean over users of the time from the first start to the last end of each: a rate
-    over it has neither the time before a user's first request nor that after its last one, and with the mean
-    service time comes to the requests in flight (Little's law). Older ledgers do not tell of users: there it
-    is the longest span of a worker, in which some had not begun and others had ended.
+    Under closed-loop load the mean over users of the time from the first start to the last end of each: a
+    rate over it has neither the time before a user's first request nor that after its last one, and with the
+    mean service time comes to the requests in flight (Little's law). Older ledgers do not tell of users: there
+    it is the longest span of a worker, in which some had not begun and others had ended.
 
     Under open-loop load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that
     their span alone would say 1.25 a second of 5 requests at 1 a second.

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from reports.fold.health import HealthSums
 from reports.fold.records import grouped
 from reports.fold.run_records import RunRecords
-from reports.fold.windows import Windows, measure_ns
-from reports.histogram.buckets import percentiles_ns
+from reports.fold.windows import Windows, measure_ns, told_percentiles_ns
 from reports.ledger.ledger import Record
 
 PERCENTS = (50.0, 95.0, 99.0)
@@ -15,7 +14,7 @@ PERCENTS = (50.0, 95.0, 99.0)
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerShare:
-    """One worker's part of a run; None where it is unknown, latencies where it had no success.
+    """One worker's part of a run; None where it is unknown, latencies where it had too few successes.
 
     `phase_ns` is its own span of the phase, which its rate is over. `users` are those it had; `cpu_pct` is of
     one core, `tcp_connections` the most it had at once.
@@ -26,7 +25,7 @@ class WorkerShare:
     failures: int
     images: int
     users: int | None = None
-    phase_ns: int | None = None
+    phase_ns: float | None = None
     images_per_s: float | None = None
     latency_p50_ns: float | None = None
     latency_p95_ns: float | None = None
@@ -47,7 +46,7 @@ def worker_shares(run: RunRecords) -> tuple[WorkerShare, ...]:
 def _share(run: RunRecords, worker: str, drained: Sequence[Record]) -> WorkerShare:
     windows, health = run.workers.get(worker, Windows()), run.health.workers.get(worker, HealthSums())
     phase_ns = measure_ns(run.planned["load"], [windows], drained)
-    p50, p95, p99 = percentiles_ns(windows.histogram("latency"), PERCENTS)
+    p50, p95, p99 = told_percentiles_ns(windows.histogram("latency"), PERCENTS)
     users = [line["users"] for line in drained if line.get("users") is not None]
     return WorkerShare(
         worker=worker,

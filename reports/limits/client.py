@@ -108,7 +108,7 @@ def awake_pct(run: Summary) -> float:
 
 def held_up(run: Summary) -> bool:
     """Whether a worker's loop was late by a part of the latency that counts."""
-    lagging = lags(run.generator.loop_lag_p95_ns, run.latency.p95_ns)
+    lagging = lags(run.generator.loop_lag_p95_ns, run.latency.any_p95_ns)
     return lagging or stops_long(run) or has_caveat(run, "client-bound")
 
 
@@ -169,7 +169,7 @@ def starved(run: Summary) -> bool:
     if awake_pct(run) >= AWAKE_PCT:
         return True
     # Of a silent server it is not known whether the requests were there meanwhile.
-    felt, share = ratio(run.generator.loop_lag_p95_ns, run.latency.p95_ns), server_share(run)
+    felt, share = ratio(run.generator.loop_lag_p95_ns, run.latency.any_p95_ns), server_share(run)
     return (felt is None or felt >= FELT_LAG_SHARE) and share is not None and share < SERVER_SHARE
 
 
@@ -211,10 +211,11 @@ def _lock_said(run: Summary) -> Iterator[str]:
 def lag_said(run: Summary) -> list[str]:
     """How late the loop was, the share that speaks against it first."""
     fit, latency = run.generator, run.latency
-    if fit.loop_lag_p95_ns is None or latency.p95_ns is None:
+    lag_ns, latency_ns = fit.loop_lag_p95_ns, latency.any_p95_ns
+    if lag_ns is None or latency_ns is None:
         return []
-    lagged = f"a worker's event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95"
-    beside = f"beside a latency of {ms(latency.p95_ns)} ms{_percent(fit.loop_lag_p95_ns, latency.p95_ns)}"
+    lagged = f"a worker's event loop lagged {ms(lag_ns)} ms at p95"
+    beside = f"beside a latency of {ms(latency_ns)} ms{_percent(lag_ns, latency_ns)}"
     if not stops_long(run):
         return [f"{lagged} {beside}"]
     waited = f"events waited {ms(fit.loop_delay_ns)} ms for a worker's event loop on average"

@@ -120,7 +120,7 @@ def _rate(run: Summary, refused: int) -> str:
 
 def _refused_before(run: Summary, refused: int) -> str:
     """How it shows that something before the server refused requests, sooner than it answers; else empty."""
-    counted, whole, took = run.server.requests, service_ns(run), run.failed.p50_ns
+    counted, whole, took = run.server.requests, service_ns(run), run.failed.mean_ns
     if counted is None or abs(counted - run.succeeded) > UNCOUNTED_SHARE * refused:
         return ""
     if took is None or whole is None or took > whole:

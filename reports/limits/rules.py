@@ -80,7 +80,7 @@ def failed_time_share(run: Summary) -> float:
     """Of the time of all requests: a few that hang take more of it than many that fail at once."""
     timeouts = run.counts.failure_kinds.get("timeout", 0)
     others = (run.counts.failures or 0) - timeouts
-    failed_ns = timeouts * (run.timeout.p50_ns or 0.0) + others * (run.failed.p50_ns or 0.0)
+    failed_ns = timeouts * (run.timeout.mean_ns or 0.0) + others * (run.failed.mean_ns or 0.0)
     whole_ns = failed_ns + run.succeeded * (service_ns(run) or 0.0)
     return failed_ns / whole_ns if whole_ns else 0.0
 

@@ -1,12 +1,11 @@
 """What a reader asks first of a study, and the answer to it."""
 
-import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 Asked = TypeVar("Asked")
-_REPEATS = re.compile(r" --repeat(?:s|-until-decided)[ =]\d+")
 
 
 @dataclass(frozen=True)
@@ -39,4 +38,22 @@ def answered(question: str, finding: Callable[[Asked], str]) -> Callable[[Asked]
 
 def repeated(command: str, repeats: int) -> str:
     """A study's command with so many repeats of each cell in place of those it had; empty without one."""
-    return f"{_REPEATS.sub('', command)} --repeats {repeats}" if command else ""
+    return with_options(command, {"--repeat-until-decided": "", "--repeats": str(repeats)})
+
+
+def with_options(command: str, values: Mapping[str, str]) -> str:
+    """A command with other values of some options, which all take one; an empty value leaves its option out.
+
+    Empty where the command is, or cannot be read as a shell would.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    kept = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if before not in values and word.partition("=")[0] not in values
+    ]
+    given = [word for name, value in values.items() if value for word in (name, value)]
+    return shlex.join([*kept, *given]) if kept else ""

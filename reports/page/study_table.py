@@ -1,20 +1,28 @@
 """Tables of a study: columns that each say what they show."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from reports.caveats.run import ENOUGH
-from reports.format import MISSING, digits, milliseconds
+from reports.fold.windows import LEAST_RESULTS
+from reports.format import MISSING, Form, digits, milliseconds
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.stats.figures import holds_waits
-from reports.stats.repeats import Runs, Value, absence, delays_paid, resting_on, spread_of, taints
+from reports.stats.failures import beside
+from reports.stats.figures import holds_waits, images_per_s
+from reports.stats.percentiles import behind, estimated, latency_at, percentile_name
+from reports.stats.repeats import Runs, Value, absence, delays_paid, taints, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary, percentile_ms
+from reports.summary.summary import Summary
 
-Form = Callable[[float], str]
 Thing = TypeVar("Thing")
 """What a row is of: a run, the repeats of a cell, or whatever else a table lists."""
+
+
+FEW = "*"
+"""Behind a percentile that rests on too few results; what it means is said once a page."""
+WITH_INTERVAL = frozenset({"p50", "p95"})
+"""The percentiles whose intervals tables show."""
 
 
 class StudyNotes(Footnotes):
@@ -54,9 +62,15 @@ def text(head: str, said: Callable[[Thing], str], numeric: bool = True) -> Colum
 
 
 def figure(head: str, value: Value) -> Columns[Runs]:
-    """One column of medians over repeats; they are milliseconds where the head ends in ms."""
+    """One column of a figure of the repeats, in milliseconds where the head ends in ms."""
     form = milliseconds if head.endswith(" ms") else digits
-    return cell(head, lambda runs, notes: number(runs, value, notes, form))
+    return cell(head, lambda runs, notes: figure_cell(runs, value, notes, form))
+
+
+def figure_cell(runs: Runs, value: Value, notes: StudyNotes, form: Form = digits) -> TableCell:
+    """Its cell: images per second and percentiles have their interval, others are medians."""
+    made = measured if value is images_per_s or percentile_name(value) else number
+    return made(runs, value, notes, form)
 
 
 ENDPOINT: Columns[Runs] = cell("endpoint", lambda runs, notes: notes.way(runs[0]), numeric=False)
@@ -88,22 +102,38 @@ def study_table(
 
 def number(runs: Runs, value: Value, notes: Footnotes, form: Form = digits) -> TableCell:
     """The median over repeats, marked where it rests on tainted ones; a dash and the reason without any."""
-    cell = measured(runs, value, notes)
-    return cell if cell.value is None else replace(cell, text=form(cell.value))
-
-
-def measured(runs: Runs, value: Value, notes: Footnotes, form: Form = digits) -> TableCell:
-    """The same with the lowest and highest of the repeats that it rests on."""
-    behind = resting_on(runs, value)
-    found = spread_of(behind, value)
+    found = typical(runs, value)
     if found is None:
         return TableCell(MISSING, notes.marks([absence(runs)]))
-    marks = [*taints(behind), *(delays_paid(behind) if holds_waits(value) else ())]
-    return TableCell(found.said(form), notes.marks(marks), found.median)
+    return TableCell(form(found, 3), _marks(runs, value, notes), found)
 
 
-FEW = "*"
-"""Behind a percentile that rests on too few results; what it means is said once a page."""
+def measured(runs: Runs, value: Value, notes: StudyNotes, form: Form = digits) -> TableCell:
+    """A figure of all repeats with its 95 % interval, marked likewise, and for too few results behind it.
+
+    A percentile is of all their requests; a high one has no interval, which tables have no room for.
+    """
+    found = estimated(notes.study, runs, value)
+    if found is None:
+        return TableCell(MISSING, notes.marks([lacking(runs, value)]))
+    name = percentile_name(value)
+    text = found.said(form) if name in WITH_INTERVAL or not name else form(found.value, 3)
+    few = few_samples(name, found.results) if name else ""
+    return TableCell(text + few, _marks(runs, value, notes), found.value)
+
+
+def lacking(runs: Runs, value: Value) -> str:
+    """Why there is no such figure: of a percentile, that there are too few results for it."""
+    name = percentile_name(value)
+    if name and any(run.succeeded for run in runs):
+        return f"{name} takes {LEAST_RESULTS[name]:,} results"
+    return absence(runs)
+
+
+def _marks(runs: Runs, value: Value, notes: Footnotes) -> tuple[int, ...]:
+    rested = behind(runs, value)
+    waits = delays_paid(rested) if holds_waits(value) else ()
+    return notes.marks([*taints(rested), *beside(runs, rested), *waits])
 
 
 def few_samples(percentile: str, results: int) -> str:
@@ -111,22 +141,9 @@ def few_samples(percentile: str, results: int) -> str:
     return FEW if results < ENOUGH[percentile] else ""
 
 
-def percentile_cell(runs: Runs, percentile: str, notes: Footnotes, spread: bool = False) -> TableCell:
-    """A percentile in milliseconds, with a `spread` its lowest and highest over the repeats too.
-
-    Marked for invalidated runs and for too few results behind it.
-    """
-
-    def value(run: Summary) -> float | None:
-        return percentile_ms(run, percentile)
-
-    cell = (measured if spread else number)(runs, value, notes, milliseconds)
-    if cell.value is None:
-        return cell
-    behind = resting_on(runs, value)
-    few = few_samples(percentile, min(run.succeeded for run in behind))
-    marks = (*cell.marks, *notes.marks(delays_paid(behind)))
-    return replace(cell, text=cell.text + few, marks=marks)
+def percentile_cell(runs: Runs, percentile: str, notes: StudyNotes) -> TableCell:
+    """A percentile of all requests of the repeats, in milliseconds."""
+    return measured(runs, latency_at(percentile), notes, milliseconds)
 
 
 def percentile(name: str) -> Columns[Runs]:

@@ -24,6 +24,11 @@ class TableCell:
     heat: float | None = None
 
     @property
+    def figure(self) -> str:
+        """Its text without the interval in brackets."""
+        return self.text.partition(" (")[0]
+
+    @property
     def names(self) -> str:
         """Those of its footnotes: a,c; empty without any."""
         return ",".join(map(letters, self.marks))
@@ -100,10 +105,10 @@ def with_best(rows: Rows, least: bool = False) -> Rows:
     """
     found = [[cell for cell in column if _ranked(cell) is not None] for column in zip(*rows, strict=True)]
     of = min if least else max
-    best = [of(cells, key=lambda cell: cell.value or 0.0).text if cells[1:] else None for cells in found]
+    best = [of(cells, key=lambda cell: cell.value or 0.0).figure if cells[1:] else None for cells in found]
     return tuple(
         tuple(
-            replace(cell, best=_ranked(cell) is not None and cell.text == most)
+            replace(cell, best=_ranked(cell) is not None and cell.figure == most)
             for cell, most in zip(row, best, strict=True)
         )
         for row in rows

@@ -5,7 +5,7 @@ from typing import Any
 
 from reports.page.table import Table
 from reports.study.study import load_study
-from reports.topics.load.open_load import highest_rates
+from reports.topics.load.rate_search import highest_rates
 from tests.reports.builder import Book
 from tests.reports.lines import Record
 

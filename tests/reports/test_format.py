@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.format import duration, known, milliseconds, moment, ms, plural
+from reports.format import duration, known, milliseconds, moment, ms, plural, with_interval
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,22 @@ from reports.format import duration, known, milliseconds, moment, ms, plural
 )
 def test_a_latency_has_three_digits_and_none_finer_than_a_tenth(value: float, text: str) -> None:
     assert milliseconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (30.52, 29.81, 31.38, "30.5 (29.8–31.4)"),
+        (30.52, 27.42, 33.66, "31 (27–34)"),
+        (1_234.0, 900.0, 1_600.0, "1,200 (900–1,600)"),
+        (30.52, None, None, "30.5"),
+    ],
+)
+def test_an_interval_that_reaches_a_tenth_leaves_two_digits(
+    value: float, low: float | None, high: float | None, text: str
+) -> None:
+    assert with_interval(value, low, high) == text
+    assert with_interval(value, low, high, milliseconds, " ms").replace(" ms", "") == text
 
 
 def test_nanoseconds_are_shown_as_milliseconds_and_what_is_unknown_as_a_dash() -> None:

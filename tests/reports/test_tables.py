@@ -44,16 +44,23 @@ def two_protocols(folder: Path) -> Study:
     return load_study(book.write(folder))
 
 
-def test_cells_are_medians_over_repeats_and_say_so(tmp_path: Path) -> None:
+def test_cells_are_of_all_repeats_and_say_so(tmp_path: Path) -> None:
     found = tables(two_protocols(tmp_path))
-    assert texts(found["Serial latency, p50"]) == [["onnx-grpc", "10.0", "40.0"], ["onnx-http", "15.0", "–"]]
-    assert texts(found["Serial throughput"]) == [["onnx-grpc", "100", "100"], ["onnx-http", "66.7", "–"]]
+    assert texts(found["Serial latency, p50"]) == [
+        ["onnx-grpc", "10 (0.3–290)", "–"],
+        ["onnx-http", "15.0 (15.0–15.0)", "–"],
+    ]
+    assert found["Serial latency, p50"].notes == ("p50 takes 20 results", "not in this study's plan")
+    assert texts(found["Serial throughput"]) == [
+        ["onnx-grpc", "120 (4.0–3,500)", "100"],
+        ["onnx-http", "66.7 (66.5–66.8)", "–"],
+    ]
     assert found["Serial latency, p50"].caption == "Milliseconds per request, one user; lower is better."
     assert texts(found["Server compute"]) == [["onnx-grpc", "5.0", "20.0"], ["onnx-http", "5.0", "–"]]
     assert "Concurrent throughput, batch 1" not in found
     first, *others = build_page(two_protocols(tmp_path), "x").sections
-    said = "Tables show medians of up to 3 repeats; invalidated ones count only where all are."
-    assert first.sentences[0] == said
+    said = first.sentences[0]
+    assert said.startswith("Of up to 3 repeats images/s are the geometric mean, percentiles are of all ")
     assert [section.heading for section in others if said in section.sentences] == []
 
 
@@ -110,7 +117,7 @@ def with_tainted(folder: Path, each_ms: tuple[int, ...], tainted: tuple[int, ...
 def test_tainted_repeats_are_left_out_where_clean_ones_exist(tmp_path: Path) -> None:
     study = with_tainted(tmp_path, (10, 25, 1_000, 1_000), tainted=(3, 4))
     throughput, ratio = tables(study)["Serial throughput"], protocols_map(study)
-    assert texts(throughput) == [["onnx-grpc", "70.0"], ["onnx-http", "100"]]
+    assert texts(throughput) == [["onnx-grpc", "63 (0.19–21,000)"], ["onnx-http", "100 (99.8–100)"]]
     assert throughput.notes == ()
     assert texts(ratio) == [["onnx", "1", "0.632× (0.00187–213)"]]
     assert ratio.notes == ()
@@ -121,7 +128,7 @@ def test_tainted_repeats_are_left_out_where_clean_ones_exist(tmp_path: Path) -> 
 def test_where_every_repeat_is_tainted_all_count_and_are_marked(tmp_path: Path) -> None:
     study = with_tainted(tmp_path, (10, 25), tainted=(1, 2))
     throughput = tables(study)["Serial throughput"]
-    assert texts(throughput) == [["onnx-grpc", "70.0"], ["onnx-http", "100"]]
+    assert texts(throughput) == [["onnx-grpc", "63 (0.19–21,000)"], ["onnx-http", "100 (99.8–100)"]]
     assert [row[1].marks for row in throughput.rows] == [(1,), ()]
     assert throughput.notes == ("invalidated: client-bound",)
     assert row(study, "HTTP or gRPC") == ""
@@ -144,6 +151,7 @@ def test_a_dash_says_why(study: Study) -> None:
     assert [table.notes[mark - 1] for mark in by_endpoint["onnx-grpc"].marks] == [
         "invalidated: worker-lost",
         "invalidated: failures",
+        "6 of 1,206 requests failed (0.498 %)",
     ]
     failed = next(row for row in tables(study)["Serial throughput"].rows if row[0].text == "openvino-http")[3]
     assert failed.text == "–"
@@ -167,9 +175,13 @@ def best_of(table: Table) -> list[list[str]]:
 
 def test_the_best_of_each_column_is_marked_the_most_images_and_the_least_time(study: Study) -> None:
     rates, times = tables(study)["Serial throughput"], tables(study)["Serial latency, p50"]
-    assert best_of(rates) == [["pytorch-http"], ["pytorch-http"], ["openvino-grpc"]]
-    assert best_of(times) == best_of(rates)
-    assert [texts(times)[at][0:2] for at in range(2)] == [["pytorch-http", "12.0"], ["onnx-http", "20.1"]]
+    assert best_of(times) == [["pytorch-http"], ["pytorch-http"], ["openvino-grpc"]]
+    # to as many digits as their repeats carry, two rates read alike
+    assert best_of(rates) == [["pytorch-http"], ["pytorch-http"], ["pytorch-http", "openvino-grpc"]]
+    assert [texts(times)[at][0:2] for at in range(2)] == [
+        ["pytorch-http", "12 (11–13)"],
+        ["onnx-http", "20 (18–22)"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Which way to the model is best, and the two charts that show it: rates with intervals, rate against p95."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from reports.format import listed, milliseconds, plural
@@ -8,30 +8,35 @@ from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
-from reports.stats.figures import images_per_s, latency_ms
+from reports.stats.failures import rankable, unranked
+from reports.stats.figures import images_per_s
+from reports.stats.paired import LEAST_PAIRS
+from reports.stats.percentiles import behind, estimated, latency_at, pooled
 from reports.stats.repeats import (
     COMPARABLE_RUNS,
     Runs,
     by_batch,
     by_way,
     grouped,
-    resting_on,
-    spread_of,
-    typical,
 )
 from reports.study.study import Study
-from reports.summary.summary import Summary, percentile_ms
-from reports.topics.answer.contenders import NEAR, Contender, contenders
-from reports.topics.load.saturation import Knee, curves, spread_data
+from reports.topics.answer.contenders import NEAR, Contender, closed, contenders
+from reports.topics.load.saturation import Knee, curves, drawn
 
 MOST_NAMED, MOST_ROWS, MOST_LINES = 3, 16, 8
 LEAST_POINTS = 3
 RATE = "images/s"
 NONE_SOUND = "No endpoint can be called best: every run under closed-loop load is invalidated"
+NONE_RANKED = "No endpoint can be called best: every cell under closed-loop load is invalidated or not ranked"
 NO_SUCCESS = "No request succeeded, so nothing can be said about speed"
 DOTS, TRADEOFF = "Images per second", "Throughput and latency"
 SINGLE = "The fastest cell of each, one run: a difference may be chance."
 REPEATED = "The fastest cell of each: geometric mean of its repeats, with the 95 % CI as a line."
+OVERLAP = "unconfirmed: the repeats do not tell which is faster"
+BETTER = (
+    "To the right and down is better. Images/s are means of the repeats, p95 is of all their requests. Lines "
+    "are 95 % CIs; that of a p95 with one run is within this run."
+)
 HOLLOW = "Hollow: invalidated, see the caveats."
 
 
@@ -41,12 +46,14 @@ def best(study: Study) -> AnswerRow | None:
         return AnswerRow("Best", f"{NO_SUCCESS}.")
     every = contenders(study)
     sound = [one for one in every if not one.tainted]
+    failing = unranked(closed(study))
     if not sound:
-        return AnswerRow("Best", f"{NONE_SOUND}.") if every else None
+        none = f"{NONE_RANKED if failing else NONE_SOUND}."
+        return AnswerRow("Best", none, failing) if every or failing else None
     links = grouped(sound, lambda one: one.runs[0].link)
     several = len({one.runs[0].link for one in every}) > 1
-    said = [_said(of, _over(link) if several else "") for link, of in links.items()]
-    detail = [*(_next(of) for of in links.values()), _lowest_latency(study)]
+    said = [_said(study, of, _over(link) if several else "") for link, of in links.items()]
+    detail = [*(_next(of) for of in links.values()), _lowest_latency(study), failing]
     return AnswerRow("Best", f"{'; '.join(said)}.", " ".join(text for text in detail if text))
 
 
@@ -54,15 +61,17 @@ def _over(link: str) -> str:
     return f" over {link}" if link else " without an emulated link"
 
 
-def _said(sound: Sequence[Contender], where: str) -> str:
+def _said(study: Study, sound: Sequence[Contender], where: str) -> str:
     """onnx-grpc: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms, p95 44.9 ms at batch 1, 8 users."""
     first, *others = sound
-    rivals = [one for one in others if one.rivals(first)]
+    rivals = [one for one in others if not one.slower]
     near = [one for one in rivals if one.near(first)]
-    single = not all(one.repeated for one in (first, *(near or rivals)))
+    fewest = min((one.against(first).runs for one in near or rivals), default=LEAST_PAIRS)
+    single = fewest < LEAST_PAIRS
     more = [f"{len(near) - MOST_NAMED} more"] if near[MOST_NAMED:] else []
-    figures = f"{first.rate.said(RATE)}, {_latencies(first.runs)} at {first.load}"
-    unconfirmed = "unconfirmed: 1 run" if single else "unconfirmed: the repeats overlap"
+    figures = ", ".join([first.rate.said(RATE), *_latencies(study, first.runs)]) + f" at {first.load}"
+    few = f"{plural(fewest, 'repeat')} in common of the {LEAST_PAIRS} that it takes"
+    unconfirmed = f"unconfirmed: {few if fewest > 1 else '1 run'}" if single else OVERLAP
     if near and single:
         names = listed([first.name, *(one.name for one in near[:MOST_NAMED]), *more])
         return f"{names} within 10 %{where} ({unconfirmed}): {first.name} {figures}"
@@ -72,19 +81,11 @@ def _said(sound: Sequence[Contender], where: str) -> str:
     return f"{first.name}{where}{f' ({unconfirmed})' if rivals else ''}: {figures}"
 
 
-def _latencies(runs: Runs) -> str:
-    """Of a cell's repeats, each with the mark of too few requests."""
-    fewest = min(run.succeeded for run in runs)
-    told = (
-        f"{name} {milliseconds(typical(runs, value) or 0.0)}{few_samples(name, fewest)} ms"
-        for name, value in (("p50", latency_ms), ("p95", p95_ms))
-    )
-    return ", ".join(told)
-
-
-def p95_ms(run: Summary) -> float | None:
-    """The p95 latency in milliseconds."""
-    return percentile_ms(run, "p95")
+def _latencies(study: Study, runs: Runs) -> Iterator[str]:
+    """p50 41.0 ms (40.2–41.9): those that the requests of a cell tell, marked where these are few."""
+    for name in ("p50", "p95"):
+        if found := pooled(study, runs, name):
+            yield f"{name} {found.said(milliseconds, f'{few_samples(name, found.results)} ms')}"
 
 
 def _next(sound: Sequence[Contender]) -> str:
@@ -97,10 +98,11 @@ def _next(sound: Sequence[Contender]) -> str:
 
 def _lowest_latency(study: Study) -> str:
     """Of single images that one user asks for; empty where they are all there is, or where there are none."""
-    closed = [run for run in study.started if run.load == "closed" and not run.is_floor and not run.tainted]
-    single = [run for run in closed if run.serial and run.batch == 1 and run.latency.p50_ns]
-    ways = {study.named(way): typical(runs, latency_ms) or 0.0 for way, runs in by_way(study, single).items()}
-    if len(ways) < 2 or len(single) == len(closed):
+    valid = [run for run in rankable(closed(study)) if not run.tainted]
+    single = [run for run in valid if run.serial and run.batch == 1]
+    told = ((way, pooled(study, runs, "p50")) for way, runs in by_way(study, single).items())
+    ways = {study.named(way): found.value for way, found in told if found}
+    if len(ways) < 2 or len(single) == len(valid):
         return ""
     lowest = min(ways.values())
     near = sorted((way for way in ways if NEAR * ways[way] <= lowest), key=lambda way: ways[way])
@@ -121,13 +123,15 @@ def dots(study: Study) -> Chart | None:
             "low": rounded(one.rate.low),
             "high": rounded(one.rate.high),
             "note": one.load,
-            "best": one in sound and (one is sound[0] or (one.near(sound[0]) and one.rivals(sound[0]))),
+            "best": one in sound and (one is sound[0] or (one.near(sound[0]) and not one.slower)),
             "doubted": one.tainted,
         }
         for one in every[:MOST_ROWS]
     ]
     left = len(every) - MOST_ROWS
+    failing = unranked(closed(study))
     notes = [HOLLOW] if any(row["doubted"] for row in rows) else []
+    notes += [failing] if failing else []
     notes += [f"{left} others are in the tables only."] if left > 0 else []
     caption = SINGLE if alone else REPEATED
     return Chart(DOTS, caption, "dots", {"unit": "images/s", "rows": rows}, tuple(notes))
@@ -142,8 +146,7 @@ def tradeoff(study: Study) -> Chart | None:
     series = [{"name": name, "points": points} for name, points in lines if (name, points) in shown]
     left = len(lines) - len(shown)
     notes = (f"{left} others are not drawn.",) if left else ()
-    caption = "To the right and down is better. Medians of each cell, with the range of its repeats."
-    return Chart(TRADEOFF, caption, "tradeoff", {"x": "images/s", "y": "p95 ms", "series": series}, notes)
+    return Chart(TRADEOFF, BETTER, "tradeoff", {"x": "images/s", "y": "p95 ms", "series": series}, notes)
 
 
 Line = tuple[str, list[dict[str, Any]]]
@@ -166,7 +169,7 @@ def _by_users(study: Study) -> Iterator[Line]:
         runs = [
             (plural(round(point.users), "user"), point.runs, point.users == knee) for point in curve.points
         ]
-        yield f"{study.named(curve.way)}, batch {curve.batch}", list(_points(runs))
+        yield f"{study.named(curve.way)}, batch {curve.batch}", list(_points(study, runs))
 
 
 def _by_rate(study: Study) -> Iterator[Line]:
@@ -174,8 +177,8 @@ def _by_rate(study: Study) -> Iterator[Line]:
     runs = [run for run in study.started if run.load == "open" and not run.is_floor and not run.profile]
     for (way, batch), of in by_batch(study, runs).items():
         levels = sorted(grouped(of, lambda run: run.level).items())
-        points = list(_points((f"{level:g}/s", runs, False) for level, runs in levels))
-        yield f"{study.named(way)}, batch {batch}", points
+        cells = ((f"{level:g}/s", runs, False) for level, runs in levels)
+        yield f"{study.named(way)}, batch {batch}", list(_points(study, cells))
 
 
 def _by_batch(study: Study) -> Iterator[Line]:
@@ -183,23 +186,18 @@ def _by_batch(study: Study) -> Iterator[Line]:
     runs = [run for run in study.started if run.serial and run.load == "closed" and not run.is_floor]
     for way, of in by_way(study, runs).items():
         batches = sorted(grouped(of, lambda run: run.batch).items())
-        yield study.named(way), list(_points((f"batch {batch}", runs, False) for batch, runs in batches))
+        cells = ((f"batch {batch}", runs, False) for batch, runs in batches)
+        yield study.named(way), list(_points(study, cells))
 
 
-def _points(cells: Any) -> Iterator[dict[str, Any]]:
+def _points(study: Study, cells: Iterable[tuple[str, Runs, bool]]) -> Iterator[dict[str, Any]]:
     """A point for each cell that has both figures."""
     for label, runs, knee in cells:
-        behind = resting_on(runs, images_per_s)
-        rate, p95 = spread_of(behind, images_per_s), spread_of(behind, p95_ms)
+        rate, p95 = (estimated(study, runs, value) for value in (images_per_s, latency_at("p95")))
         if rate and p95:
-            doubted = all(run.tainted for run in behind)
-            yield {
-                "label": label,
-                **spread_data("rate", rate),
-                **spread_data("p95", p95),
-                "knee": knee,
-                "doubted": doubted,
-            }
+            doubted = all(run.tainted for run in behind(runs, images_per_s))
+            about = {"label": label, "knee": knee, "doubted": doubted}
+            yield about | drawn("rate", rate) | drawn("p95", p95)
 
 
 BEST = Question("best", "", (dots, tradeoff), best, Theme.SPEED)

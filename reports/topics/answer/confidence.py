@@ -1,13 +1,15 @@
 """How sure the figures of a study are, and what would make them surer: with which command, in which time."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reports.caveats.run import ENOUGH
-from reports.format import digits, duration, plural
+from reports.fold.windows import LEAST_RESULTS
+from reports.format import MISSING, digits, duration, plural
 from reports.page.answer import AnswerRow, repeated
 from reports.page.question import Question, Theme
 from reports.page.study_table import FEW
+from reports.stats.percentiles import behind, latency_at
 from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, by_cell, ranked
 from reports.study.study import Study
 from reports.summary.summary import tainting
@@ -20,9 +22,9 @@ WIDE = 0.1
 
 
 def confidence(study: Study) -> AnswerRow | None:
-    """The row; None where nothing was begun."""
+    """The row; None where nothing was begun, and of a search for a rate, which says how sure that is."""
     runs = [run for run in study.started if not run.is_floor]
-    if not runs:
+    if not runs or (study.header.get("options") or {}).get("find_rate"):
         return None
     counts = [sum(not run.tainted for run in of) for of in by_cell(runs).values()]
     said = [_graded(study, counts), _invalidated(runs)]
@@ -48,7 +50,7 @@ def _graded(study: Study, counts: Sequence[int]) -> str:
         have = "has" if spoilt == 1 else "have"
         return f"Partial: {spoilt} of {len(counts)} cells {have} no valid run, others {each}"
     if fewest < COMPARABLE_RUNS:
-        return f"Unconfirmed: {each}, so {'there is' if even else 'some have'} no 95 % CI"
+        return f"Unconfirmed: {each}, so {'' if even else 'some '}images/s have no 95 % CI"
     wide = _widest(study)
     grade = "Low" if fewest < ENOUGH_RUNS or wide > WIDE else "Good" if fewest >= MANY else "Moderate"
     return f"{grade}: {each}{_wide_said(wide)}"
@@ -56,8 +58,8 @@ def _graded(study: Study, counts: Sequence[int]) -> str:
 
 def _wide_said(wide: float) -> str:
     if wide > 1:
-        return ", 95 % CIs wider than ±100 %"
-    return f", 95 % CIs up to ±{digits(100 * wide)} %" if wide else ""
+        return ", 95 % CIs of images/s wider than ±100 %"
+    return f", 95 % CIs of images/s up to ±{digits(100 * wide)} %" if wide else ""
 
 
 def _widest(study: Study) -> float:
@@ -109,12 +111,20 @@ def again(study: Study, counts: Sequence[int]) -> str:
 
 
 def _few(runs: Runs) -> str:
-    """What the mark behind a percentile means, where there is one."""
-    lacking = [name for name, least in ENOUGH.items() if any(0 < run.succeeded < least for run in runs)]
-    named = [f"{name} needs {ENOUGH[name]:,}" for name in ("p95", "p99") if name in lacking]
-    if not named:
-        return ""
-    return f"{FEW} few-samples: {', '.join(named)} requests."
+    """What the mark behind a percentile means, and a dash in its place, each where there is one."""
+    shown = ("p95", "p99")
+    rested = [behind(of, latency_at("p95")) for of in by_cell(runs).values()]
+    results = [sum(run.succeeded for run in of) for of in rested]
+    marked = [name for name in shown if any(LEAST_RESULTS[name] <= n < ENOUGH[name] for n in results)]
+    lacking = [name for name in ("p50", *shown) if any(0 < n < LEAST_RESULTS[name] for n in results)]
+    mark = f"{FEW} few-samples: {_needs(marked, ENOUGH)}." if marked else ""
+    dash = f"{MISSING} too few for a figure: {_needs(lacking, LEAST_RESULTS)}." if lacking else ""
+    return " ".join(filter(None, (mark, dash)))
+
+
+def _needs(names: Sequence[str], results: Mapping[str, int]) -> str:
+    """p95 needs 200, p99 needs 1,000 requests."""
+    return f"{', '.join(f'{name} needs {results[name]:,}' for name in names)} requests"
 
 
 CONFIDENCE = Question("confidence", "", finds=confidence, theme=Theme.CONFIDENCE)

@@ -1,13 +1,15 @@
 """The fastest cell of each way to the model under closed-loop load: what the first screen ranks and draws."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from reports.stats.conditions import condition
-from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.log_ratio import GeometricMean, geometric_mean, log_ratio
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, by_cell, by_way, resting_on, values
+from reports.stats.figures import fastest_cell, images_per_s, told_from_best
+from reports.stats.log_ratio import GeometricMean, LogRatio, geometric_mean
+from reports.stats.paired import LEAST_PAIRS, paired_ratio
+from reports.stats.repeats import Runs, by_repeat, by_way, grouped, resting_on, values
 from reports.study.study import Study
+from reports.summary.summary import Summary
 
 NEAR = 0.9
 """Of the faster one's rate."""
@@ -15,21 +17,20 @@ NEAR = 0.9
 
 @dataclass(frozen=True)
 class Contender:
-    """A way's fastest cell: the repeats that count, and their images per second."""
+    """A way's fastest cell: the repeats that count, and their images per second.
+
+    `slower`: the repeats show that it is slower than the fastest of all over its link.
+    """
 
     name: str
     runs: Runs
     rate: GeometricMean
+    slower: bool = False
 
     @property
     def load(self) -> str:
         """batch 8, 1 user."""
         return str(condition(self.runs[0]))
-
-    @property
-    def repeated(self) -> bool:
-        """Whether there are repeats, without which nothing can be confirmed."""
-        return len(self.runs) >= COMPARABLE_RUNS
 
     @property
     def tainted(self) -> bool:
@@ -41,27 +42,39 @@ class Contender:
         slower, faster = sorted((self.rate.value, other.rate.value))
         return slower >= NEAR * faster
 
-    def rivals(self, other: "Contender") -> bool:
-        """Whether the repeats do not show that it is slower than another."""
-        return not log_ratio(values(self.runs, images_per_s), values(other.runs, images_per_s)).significant
-
     def ties(self, other: "Contender") -> bool:
-        """Whether repeats of both, which are near each other, do not tell which is faster."""
-        return self.near(other) and self.rivals(other) and self.repeated and other.repeated
+        """Whether enough repeats of both, which are near each other, do not tell which is faster."""
+        return self.near(other) and not self.slower and self.against(other).runs >= LEAST_PAIRS
 
     def over(self, other: "Contender") -> str:
         """Its images per second as a share of another's: 0.94× (0.91–0.97)."""
-        return log_ratio(values(self.runs, images_per_s), values(other.runs, images_per_s)).times
+        return self.against(other).times
+
+    def against(self, other: "Contender") -> LogRatio:
+        """The same with all that is known of it: of the repeats that both have, in pairs."""
+        return paired_ratio(*(by_repeat(one.runs, images_per_s) for one in (self, other)))
+
+
+def closed(study: Study) -> list[Summary]:
+    """The runs under closed-loop load that were begun, floors left out."""
+    return [run for run in study.started if run.load == "closed" and not run.is_floor]
 
 
 def contenders(study: Study) -> tuple[Contender, ...]:
-    """One for each way with a success, the fastest first, those that are invalidated last."""
-    closed = [run for run in study.started if run.load == "closed" and not run.is_floor]
-    found = [_contender(study, runs) for runs in by_way(study, filter(images_per_s, closed)).values()]
-    return tuple(sorted(found, key=lambda one: (one.tainted, -one.rate.value)))
+    """One for each way with a cell that may be ranked, the fastest first, those that are invalidated last."""
+    fastest = map(fastest_cell, by_way(study, closed(study)).values())
+    found = [_contender(study, runs) for runs in fastest if runs]
+    ordered = sorted(found, key=lambda one: (one.tainted, -one.rate.value))
+    links = grouped((one for one in ordered if not one.tainted), lambda one: one.runs[0].link).values()
+    slower = {one.name for over_link in links for one in _slower(*over_link)}
+    return tuple(replace(one, slower=one.name in slower) for one in ordered)
 
 
-def _contender(study: Study, runs: Runs) -> Contender:
-    cells: Sequence[Runs] = list(by_cell(runs).values())
-    fastest = resting_on(fastest_cell(cells), images_per_s)
-    return Contender(study.named(fastest[0].way), fastest, geometric_mean(values(fastest, images_per_s)))
+def _slower(first: Contender, *others: Contender) -> Iterator[Contender]:
+    told = told_from_best(first.runs, [one.runs for one in others])
+    return (one for one, apart in zip(others, told, strict=True) if apart)
+
+
+def _contender(study: Study, fastest: Runs) -> Contender:
+    runs = resting_on(fastest, images_per_s)
+    return Contender(study.named(runs[0].way), runs, geometric_mean(values(runs, images_per_s)))

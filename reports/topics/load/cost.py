@@ -9,8 +9,9 @@ from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import ENDPOINT, Columns, cell, figure, number, study_table, text
 from reports.page.table import Table, TableCell
+from reports.stats.failures import rankable, unranked
 from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.repeats import Runs, Value, by_cell, by_way, typical
+from reports.stats.repeats import Runs, Value, by_way, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -56,10 +57,11 @@ def usd_per_million(run: Summary) -> float | None:
 
 def cost_answer(study: Study) -> AnswerRow | None:
     """The cheapest cell by the declared price; None without one."""
-    runs = [run for run in study.started if not run.is_floor and not run.tainted and usd_per_million(run)]
+    real = rankable(run for run in study.started if not run.is_floor)
+    runs = [run for run in real if not run.tainted and usd_per_million(run)]
     if not runs:
         return None
-    cheapest = fastest_cell(by_cell(runs).values())
+    cheapest = fastest_cell(runs)
     price = digits(typical(cheapest, usd_per_million) or 0.0)
     said = f"${price} per million images at the cheapest, {cheapest[0].cell}."
     several = AT_ANY_NUMBER if len({run.instances for run in runs}) > 1 else ""
@@ -67,9 +69,9 @@ def cost_answer(study: Study) -> AnswerRow | None:
 
 
 def cost_table(study: Study) -> Table:
-    """One row for each way with a success; none where neither a price nor a GPU's power is known."""
-    carried = [run for run in study.started if not run.is_floor and images_per_s(run)]
-    every = (fastest_cell(by_cell(runs).values()) for runs in by_way(study, carried).values())
+    """One row for each way with a cell to rank; none where neither a price nor a GPU's power is known."""
+    real = [run for run in study.started if not run.is_floor]
+    every = map(fastest_cell, by_way(study, real).values())
     cheapest = [runs for runs in every if any(run.cost != Cost() for run in runs)]
     shown = [run for runs in cheapest for run in runs]
     priced = DECLARED if any(run.cost.images_per_usd is not None for run in shown) else NO_PRICE
@@ -80,7 +82,7 @@ def cost_table(study: Study) -> Table:
         study,
         "What an image costs",
         "The cheapest cell is the one with the most images/s, since an hour costs the same at any load. "
-        f"{priced} {powered}",
+        f"{priced} {powered} {unranked(real)}".rstrip(),
         COLUMNS,
         cheapest,
     )

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from reports.fold.windows import BEYOND, LEAST, told_percentiles_ns
 from reports.format import NS_PER_MS
-from reports.histogram.buckets import Buckets, compact, middles_ns, percentiles_ns
-from reports.ledger.ledger import Tag
+from reports.histogram.buckets import Buckets, middles_ns
 from reports.page.page import Chart
 from reports.page.question import Question
 from reports.stats.conditions import Condition, condition
-from reports.stats.repeats import Runs, by_cell, resting_on
+from reports.stats.repeats import by_cell, resting_on
 from reports.study.study import Study
 
-BEYOND, LEAST = 5, 20
-"""Results beyond a percentile that is drawn, and in all: p90 from 50 on, p99 from 500, p99.9 from 5,000."""
 DECADES = 6
 PERCENTS = tuple(
     round(100 - tenths * 10.0 ** (1 - decade), decade)
@@ -67,17 +65,12 @@ def distributions(study: Study) -> Groups:
     found: dict[Condition, list[Latencies]] = {}
     for runs in by_cell(study.ordered(known)).values():
         counted = resting_on(runs, lambda run: run.latency.mean_ns)
-        values = merged(counted, study.latencies)
+        values = study.seconds_of(counted).whole("latency")
         if values.total >= LEAST:
             doubted = all(run.tainted for run in counted)
             one = Latencies(study.named(runs[0].way), values, doubted)
             found.setdefault(condition(runs[0]), []).append(one)
     return dict(sorted(found.items()))
-
-
-def merged(runs: Runs, latencies: Mapping[Tag, Buckets]) -> Buckets:
-    """The latencies of some runs, added up bucket by bucket."""
-    return compact(latencies[run.cell, run.repeat] for run in runs)
 
 
 def charts(study: Study) -> Iterator[Chart]:
@@ -107,8 +100,8 @@ def percentile_lines(group: Sequence[Latencies]) -> dict[str, Any]:
 
 def percentiles_ms(values: Buckets) -> list[float]:
     """To the ledger's own precision."""
-    percents = [percent for percent in PERCENTS if values.total * (100 - percent) >= 100 * BEYOND - 1e-6]
-    return [round(ns / NS_PER_MS, 4) for ns in percentiles_ns(values, percents) if ns is not None]
+    found = told_percentiles_ns(values, PERCENTS)
+    return [round(ns / NS_PER_MS, 4) for ns in found if ns is not None]
 
 
 def histogram(group: Sequence[Latencies]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from reports.caveats.run import ENOUGH
 from reports.fold.records import ratio
@@ -15,17 +16,18 @@ from reports.page.study_table import (
     Thing,
     cell,
     figure,
+    lacking,
     measured,
     percentile,
-    percentile_cell,
     study_table,
     text,
 )
 from reports.page.table import Table, TableCell
-from reports.stats.figures import images_per_s
-from reports.stats.log_ratio import log_ratio
+from reports.stats.failures import ranks
+from reports.stats.figures import images_per_s, told_from_best
+from reports.stats.paired import LEAST_PAIRS
+from reports.stats.percentiles import latency_at, value_of
 from reports.stats.repeats import (
-    COMPARABLE_RUNS,
     Runs,
     Value,
     grouped,
@@ -35,19 +37,15 @@ from reports.stats.repeats import (
     values,
 )
 from reports.study.study import Study
-from reports.summary.summary import Summary, percentile_ms
+from reports.summary.summary import Summary
 
+p95_ms = latency_at("p95")
 NOTHING_SOUND = "each delay is invalidated or has no success"
 ONE_RUN = "one run"
 MOST_SAID = 3
 """Loads that the finding names one by one."""
 Sweep = Sequence[Runs]
 """The repeats of each queue delay at one load, the shortest delay first."""
-
-
-def p95_ms(run: Summary) -> float | None:
-    """The p95 latency in milliseconds."""
-    return percentile_ms(run, "p95")
 
 
 def delay_ms(runs: Runs) -> str:
@@ -59,12 +57,13 @@ def delay_ms(runs: Runs) -> str:
 class Best:
     """The repeats of the delay that is best by some value, and other delays that they do not tell from it.
 
-    `compared` is whether there are repeats that could, of it and of each other.
+    `fewest` are the repeats of it or another that could; `compared` is whether they suffice.
     """
 
     runs: Runs
     alike: tuple[str, ...]
     compared: bool
+    fewest: int
 
     @property
     def name(self) -> str:
@@ -75,7 +74,7 @@ class Best:
     def doubt(self) -> str:
         """What repeats leave open; empty where they tell it from every other."""
         if not self.compared:
-            return hedge(1)
+            return hedge(min(self.fewest, LEAST_PAIRS - 1))
         return f"indistinguishable from {', '.join(self.alike)}" if self.alike else ""
 
 
@@ -83,19 +82,19 @@ def fastest(sweep: Sweep, bound_ms: float | None = None) -> Best | None:
     """The one with the most images/s, of those with p95 within the bound in each repeat; or None."""
     if unranked(sweep[0][0]):
         return None
-    kept = [runs for runs in sound(sweep) if bound_ms is None or max(_p95s(runs)) <= bound_ms]
+    kept = [runs for runs in sound(sweep) if bound_ms is None or max(_p95s(runs), default=inf) <= bound_ms]
     return best(kept, images_per_s, 1)
 
 
 def quickest(sweep: Sweep) -> Best | None:
-    """The one with the lowest p95; None where none is sound."""
-    return best(sound(sweep), p95_ms, -1)
+    """The one with the lowest p95; None where none is sound, or no run of them has results enough for one."""
+    return best([runs for runs in sound(sweep) if _p95s(runs)], p95_ms, -1)
 
 
 def sound(sweep: Sweep) -> list[Runs]:
     """The delays on which a conclusion may rest."""
     behind = ((runs, resting_on(runs, images_per_s)) for runs in sweep)
-    return [runs for runs, own in behind if _p95s(runs) and not any(run.tainted for run in own)]
+    return [runs for runs, own in behind if own and ranks(runs) and not any(run.tainted for run in own)]
 
 
 def _p95s(runs: Runs) -> list[float]:
@@ -106,11 +105,11 @@ def best(delays: Sequence[Runs], value: Value, sign: int) -> Best | None:
     """The delay with the most of a value, or with a sign of -1 the least; None without any."""
     if not delays:
         return None
-    sides = [values(runs, value) for runs in delays]
     at = max(range(len(delays)), key=lambda at: sign * (typical(delays[at], value) or 0.0))
-    others = (place for place in range(len(delays)) if place != at)
-    alike = (f"{delay_ms(delays[place])} ms" for place in others if log_ratio(sides[at], sides[place]).alike)
-    return Best(delays[at], tuple(alike), all(len(side) >= COMPARABLE_RUNS for side in sides))
+    others = [runs for place, runs in enumerate(delays) if place != at]
+    told = told_from_best(delays[at], others, value)
+    alike = (f"{delay_ms(runs)} ms" for runs, apart in zip(others, told, strict=True) if apart is False)
+    return Best(delays[at], tuple(alike), None not in told, min(len(values(runs, value)) for runs in delays))
 
 
 def unranked(run: Summary) -> str:
@@ -198,7 +197,7 @@ def best_delays(study: Study) -> Table:
         Columns(("most images/s with", "images/s", "p95 ms"), lambda it, notes: _fastest(it, bound, notes)),
         Columns(
             ("lowest p95 with", "p95 ms", "images/s"),
-            lambda it, notes: _named(quickest(it), (p95_ms, images_per_s), NOTHING_SOUND, notes),
+            lambda it, notes: _named(quickest(it), (p95_ms, images_per_s), _no_p95(it), notes),
         ),
     )
     return study_table(
@@ -216,6 +215,11 @@ def _fastest(sweep: Sweep, bound: float | None, notes: StudyNotes) -> tuple[Tabl
     return _named(fastest(sweep, bound), (images_per_s, p95_ms), lacking, notes)
 
 
+def _no_p95(sweep: Sweep) -> str:
+    """Why no delay has the lowest p95."""
+    return lacking(sweep[0], p95_ms) if sound(sweep) else NOTHING_SOUND
+
+
 def _named(
     best: Best | None, values: tuple[Value, Value], lacking: str, notes: StudyNotes
 ) -> tuple[TableCell, ...]:
@@ -223,10 +227,7 @@ def _named(
         return (TableCell(MISSING, notes.marks([lacking])),)
     name = TableCell(best.name, notes.marks(filter(None, [best.doubt])))
     figures = (
-        percentile_cell(best.runs, "p95", notes, spread=True)
-        if value is p95_ms
-        else measured(best.runs, value, notes)
-        for value in values
+        measured(best.runs, value, notes, milliseconds if value is p95_ms else digits) for value in values
     )
     return name, *figures
 
@@ -240,7 +241,7 @@ def delay_finding(study: Study) -> str:
     named = [sweep for sweep in found if sweep in busiest]
     bests = [best for it in named for best in (fastest(it, bound), quickest(it)) if best]
     mixed = any(best.compared for best in bests)
-    said = [_said(sweep, bound, mixed) for sweep in named]
+    said = [_said(study, sweep, bound, mixed) for sweep in named]
     left = len(found) - len(said)
     more = f"; {plural(left, 'more load')} in the table" if left else ""
     return " ".join([f"Of those tested, {'; '.join(said)}{more}.", *_hedges(bests)])
@@ -248,35 +249,36 @@ def delay_finding(study: Study) -> str:
 
 def _hedges(bests: Sequence[Best]) -> Iterator[str]:
     """What holds for many of the figures, said once."""
-    if any(not best.compared for best in bests):
-        yield f"{hedge(1).capitalize()}."
+    if few := [best.doubt for best in bests if not best.compared]:
+        yield f"{few[0][0].upper()}{few[0][1:]}."
     fewest = min((run.succeeded for best in bests for run in best.runs if run.started), default=0)
     if bests and fewest < ENOUGH["p95"]:
         yield f"p95 is of as few as {plural(fewest, 'result')}; it needs {ENOUGH['p95']}."
 
 
-def _said(sweep: Sweep, bound: float | None, mixed: bool) -> str:
+def _said(study: Study, sweep: Sweep, bound: float | None, mixed: bool) -> str:
     run = sweep[0][0]
     many = f"{run.level:g} requests/s" if run.load == "open" else plural(round(run.level), "user")
     where = f"{_name(run)} at batch {run.batch} and {many}:"
     most, low = fastest(sweep, bound), quickest(sweep)
     if low is None:
-        return f"{where} not known ({NOTHING_SOUND})"
-    p95 = f"{milliseconds(typical(low.runs, p95_ms) or 0.0)} ms"
+        return f"{where} not known ({_no_p95(sweep)})"
+    p95 = f"{milliseconds(value_of(study, low.runs, p95_ms))} ms"
     lowest = f"{low.name} ({_figure(low, p95, mixed)})"
     if unranked(run):
         return f"{where} lowest p95 with {lowest}"
     if most is None:
         return f"{where} none keeps p95 at {bound:g} ms, the lowest is with {lowest}"
     within = f"of those with p95 at most {bound:g} ms, " if bound else ""
-    rate = digits(typical(most.runs, images_per_s) or 0.0)
+    rate = digits(value_of(study, most.runs, images_per_s))
     said = f"{where} {within}most images/s with {most.name} ({_figure(most, rate, mixed)})"
     return said if bound else f"{said}, lowest p95 with {lowest}"
 
 
 def _figure(best: Best, figure: str, mixed: bool) -> str:
     """412, indistinguishable from 1 ms; where others have repeats (`mixed`), one run is said of each."""
-    doubt = best.doubt if best.compared else ONE_RUN if mixed else ""
+    few = ONE_RUN if best.fewest == 1 else f"{best.fewest} runs"
+    doubt = best.doubt if best.compared else few if mixed else ""
     return ", ".join(filter(None, (figure, doubt)))
 
 

@@ -8,8 +8,9 @@ from reports.format import digits, known
 from reports.page.question import Question
 from reports.page.study_table import Columns, cell, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
+from reports.stats.failures import unranked
 from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.repeats import Runs, by_batch, by_cell, resting_on, typical
+from reports.stats.repeats import Runs, by_batch, resting_on, typical
 from reports.study.study import Study
 from reports.summary.summary import Way
 
@@ -56,14 +57,13 @@ def ceiling_per_s(link_bytes_per_s: float, image_bytes: float) -> float:
 
 
 def wires(study: Study) -> tuple[WireCeiling, ...]:
-    """Each way and batch, floors left out, with a success whose bytes are known, by way and batch."""
-    runs = [run for run in study.started if not run.is_floor and images_per_s(run)]
-    told = (run for run in runs if run.counts.request_bytes is not None)
-    return tuple(wire for key, of in by_batch(study, told).items() for wire in _wire(*key, of))
+    """Each way and batch, floors left out, with a cell to rank whose bytes are known, by way and batch."""
+    runs = [run for run in study.started if not run.is_floor]
+    return tuple(wire for key, of in by_batch(study, runs).items() for wire in _wire(*key, of))
 
 
 def _wire(way: Way, batch: int, runs: Runs) -> Iterator[WireCeiling]:
-    fastest = fastest_cell(by_cell(runs).values())
+    fastest = fastest_cell(runs)
     behind = resting_on(fastest, images_per_s)
     bodies = (lambda run: run.counts.request_bytes, lambda run: run.counts.response_bytes)
     sent, received = (typical(behind, value) for value in bodies)
@@ -99,7 +99,7 @@ OF_LINK = Columns(("link Mbit/s", "its images/s", "reached %"), _link)
 
 
 def wire_ceilings(study: Study) -> Table:
-    """One row for each way and batch with a success; the link's columns only where some rate is known."""
+    """One row for each way and batch with a cell to rank; the link's columns where some rate is known."""
     found = wires(study)
     linked = any(wire.ceiling for wire in found)
     told = (
@@ -108,7 +108,8 @@ def wire_ceilings(study: Study) -> Table:
         if linked
         else "No link's rate is known; --link-mbit gives it."
     )
-    caption = f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told}"
+    left_out = unranked(run for run in study.started if not run.is_floor)
+    caption = f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told} {left_out}".rstrip()
     columns = (*COLUMNS, OF_LINK) if linked else COLUMNS
     return study_table(study, "Bytes on the wire", caption, columns, found)
 

@@ -1,13 +1,15 @@
-"""Tables of single runs: every number of each, its caveats, its failures."""
+"""Tables of runs: every number of each, their caveats, their failures."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from reports.format import known, ms
+from reports.format import digits, known, ms
 from reports.page.question import Question
 from reports.page.study_table import Columns, study_table, text
 from reports.page.table import Table, table_of
+from reports.stats.failures import MOST_FAILED, failed_ns, failed_share, succeeded_ns
+from reports.stats.repeats import Runs, by_cell, ranked
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
 
@@ -69,15 +71,35 @@ def caveats_by_run(study: Study) -> Table:
     return table_of("Caveats, run by run", ("run", "caveat", "what happened"), rows, folded=True)
 
 
-def failures_by_kind(study: Study) -> Table:
-    """Failed requests of the measure phases by endpoint and kind."""
-    found: Counter[tuple[str, str]] = Counter()
-    for run in study.started:
-        kinds = run.counts.failure_kinds.items()
-        found.update({(study.named(run.way), kind): count for kind, count in kinds})
-    rows = ((endpoint, kind, f"{count:,}") for (endpoint, kind), count in sorted(found.items()))
-    return table_of("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])
+FAILURES: Sequence[Columns[Runs]] = (
+    text("cell", lambda runs: runs[0].cell, numeric=False),
+    text("requests", lambda runs: f"{sum(run.counts.requests or 0 for run in runs):,}"),
+    text("failed", lambda runs: f"{sum(run.counts.failures or 0 for run in runs):,}"),
+    text("failed %", lambda runs: digits(100 * failed_share(runs))),
+    text("kinds", lambda runs: _kinds(runs), numeric=False),
+    text("success ms", lambda runs: ms(succeeded_ns(runs))),
+    text("failure ms", lambda runs: ms(failed_ns(runs, timed_out=False))),
+    text("timeout ms", lambda runs: ms(failed_ns(runs, timed_out=True))),
+)
 
 
-CAVEATS = Question("caveats", "Caveats", (caveats_by_code, failures_by_kind, caveats_by_run))
+def failures_by_cell(study: Study) -> Table:
+    """Failed requests of the measure phases, and how long they took beside those that succeeded."""
+    failing = [runs for runs in by_cell(by_name(study)).values() if failed_share(runs)]
+    caption = (
+        "All repeats of a cell together; ms are mean latencies, of failures without timeouts. All other "
+        f"latencies are of successes. Where more than {100 * MOST_FAILED:g} % failed, the cell is not ranked."
+    )
+    return study_table(study, "Failures", caption, FAILURES, failing)
+
+
+def _kinds(runs: Runs) -> str:
+    """timeout 9, rejected 3."""
+    found: Counter[str] = Counter()
+    for run in runs:
+        found.update(run.counts.failure_kinds)
+    return ", ".join(f"{kind} {count:,}" for kind, count in ranked(found))
+
+
+CAVEATS = Question("caveats", "Caveats", (caveats_by_code, failures_by_cell, caveats_by_run))
 RUNS = Question("runs", "Runs", (every_run,))

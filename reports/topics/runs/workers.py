@@ -11,7 +11,7 @@ from reports.page.question import Question
 from reports.page.study_table import StudyNotes
 from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
-from reports.summary.summary import Summary
+from reports.summary.summary import Summary, users_busy
 from reports.topics.runs.runs import run_name
 
 HEADS = (
@@ -23,7 +23,7 @@ UNLIKE, LEAST_REQUESTS = 0.25, 100
 """Of the others' median, and how many requests that must be, since with fewer chance makes as much."""
 HEALTH_HEADS = (
     *("run", "client", "workers", "CPU a request, µs", "busiest CPU %", "no core %", "loop lag p99 ms"),
-    *("longest GC ms", "send delay p99 ms", "late", "abandoned"),
+    *("longest GC ms", "send delay p99 ms", "late", "abandoned", "X·R of N users"),
 )
 NS_PER_US = 1e3
 PATH_HEADS = (
@@ -114,7 +114,8 @@ def generator_health(study: Study) -> Table:
         "all their threads, over the requests that came back, right or wrong; the fixed work of each second "
         "(probes, shipping) is in it, so it is high at few requests a second, and in phases of a second or "
         "two it is coarse. Client: prepared sent what was made before the load, library made each request "
-        "anew.",
+        "anew. X·R is the rate times the mean service time: by Little's law so many users waited for an "
+        "answer on average.",
         notes=notes,
         numeric=range(2, len(HEALTH_HEADS)),
     )
@@ -129,7 +130,14 @@ def _health(run: Summary, notes: StudyNotes) -> tuple[TableCell | str, ...]:
         *map(known, (run.generator.worker_cpu_pct, run.generator.cpu_wait_pct)),
         *map(ms, (run.generator.loop_lag_p99_ns, run.generator.gc_max_ns, run.send_delay.p99_ns)),
         *map(counted, (run.sent.late, run.counts.abandoned)),
+        _littles_law(run),
     )
+
+
+def _littles_law(run: Summary) -> str:
+    """Requests in flight on average, of so many users: `7.97 of 8`."""
+    share = users_busy(run)
+    return MISSING if share is None else f"{digits(share * run.level)} of {run.level:g}"
 
 
 def connections_and_path(study: Study) -> Table:

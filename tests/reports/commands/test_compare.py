@@ -52,9 +52,8 @@ def test_the_console_is_golden(pair: tuple[str, str]) -> None:
 def test_the_csv_has_one_row_a_measure_and_cell(compared: Path) -> None:
     rows = list(csv.DictReader((compared / "compare.csv").read_text(encoding="utf-8").splitlines()))
     assert tuple(rows[0]) == COLUMNS
-    assert {row["measure"] for row in rows} == {
-        *("images_per_s", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "failures_pct"),
-    }
+    # no run of the two studies has results enough for a p95
+    assert {row["measure"] for row in rows} == {"images_per_s", "latency_p50_ms", "failures_pct"}
     failed = [row for row in rows if row["measure"] == "failures_pct" and row["verdict"] == MORE]
     assert [(row["cell"], row["base_value"], row["other_value"], row["ratio"]) for row in failed] == [
         ("onnx-grpc/b8/c1", "0.0", "20.0", ""),

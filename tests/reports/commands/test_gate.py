@@ -17,7 +17,7 @@ from tests.reports.builder import Book
 from tests.reports.gates.outcomes import EVIL, FAILED, MADE, judged_place, study
 
 PASSING = (
-    '[[threshold]]\nrequire = "latency_p50_ms <= 100"\n[[threshold]]\nrequire = "failure_ratio <= 0.05"\n'
+    '[[threshold]]\nrequire = "latency_p50_ms <= 100"\n[[threshold]]\nrequire = "failure_ratio <= 0.5"\n'
 )
 UNSURE = '[[threshold]]\nrequire = "latency_p99_ms <= 120"\n'
 FILES = {"gates.json", "junit.xml", "gates.md"}

@@ -76,9 +76,9 @@ def test_a_narrow_console_folds_and_cuts_nothing(shown_rates: Path) -> None:
 
 def test_cells_csv_has_the_agreed_columns_and_leaves_the_unknown_empty(shown: Path) -> None:
     rows = list(csv.DictReader((shown / "cells.csv").read_text(encoding="utf-8").splitlines()))
-    assert (len(rows), len(COLUMNS), tuple(rows[0])) == (36, 64, COLUMNS)
+    assert (len(rows), len(COLUMNS), tuple(rows[0])) == (36, 65, COLUMNS)
     assert COLUMNS[56:61] == ("stand_in", "model", "codec", "server", "space")
-    assert COLUMNS[61:] == ("connect_ms", "connects_per_request", "network_most_ms")
+    assert COLUMNS[61:] == ("connect_ms", "connects_per_request", "network_most_ms", "users_busy")
     first = rows[0]
     assert (first["study"], first["cell"], first["repeat"]) == ("step7", "pytorch-http/b1/c1", "1")
     assert (first["requests"], first["link"], first["gpu_power_w"], first["limit"]) == (
@@ -220,7 +220,7 @@ def test_a_reader_who_leaves_early_is_no_failure(shown: Path) -> None:
 def test_the_console_says_once_what_tables_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(example().write(tmp_path))]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("Tables show medians of up to 2 repeats") == 1
+    assert said.count("Of up to 2 repeats images/s are the geometric mean") == 1
     assert said.count("Random weights") == 1
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from reports.cells_csv.columns import TIMELINE, render_timeline
-from reports.fold.timeline import TimelineSecond
+from reports.fold.timeline import TimelineSecond, joined
+from reports.histogram.buckets import Buckets
+from reports.histogram.codec import decoded, encoded_ns
 from reports.ledger.ledger import LedgerError
 from reports.ledger.records import DURATIONS
 from reports.study.study import load_study
@@ -49,15 +51,27 @@ def test_workers_and_phases_of_a_second_are_merged(tmp_path: Path) -> None:
     (second,) = seconds(
         tmp_path,
         ended(7, "w0", [10 * MS] * 2, phase="warm-up"),
-        ended(7, "w0", [20 * MS] * 5, failures={"timeout": 1, "refused": 2}),
-        ended(7, "w1", [40 * MS] * 3),
+        ended(7, "w0", [20 * MS] * 50, failures={"timeout": 1, "refused": 2}),
+        ended(7, "w1", [40 * MS] * 48),
     )
     assert (second.t_s, second.utc, second.phase) == (7, "2026-11-21T11:00:07Z", "measure")
     assert (second.cell, second.repeat, second.endpoint) == ("onnx-http/b2/c4", 1, "onnx-http")
-    assert (second.requests_per_s, second.images_per_s, second.failures_per_s) == (10, 20, 3)
-    # of ten: the 5th, the 10th and the 10th
-    found = [second.latency_p50_ns, second.latency_p95_ns, second.latency_p99_ns]
-    assert found == pytest.approx([20 * MS, 40 * MS, 40 * MS], rel=5e-4)
+    assert (second.requests_per_s, second.images_per_s, second.failures_per_s) == (100, 200, 3)
+    assert [second.latency_p50_ns, second.latency_p95_ns] == pytest.approx([20 * MS, 40 * MS], rel=5e-4)
+    assert second.latency_p99_ns is None
+
+
+def test_a_chart_joins_seconds_of_a_phase_until_they_are_enough() -> None:
+    def values(count: int, each_ms: int) -> Buckets:
+        return decoded(encoded_ns([each_ms * MS] * count)[0])
+
+    spans = [
+        *[("warm-up", values(15, 90)), ("measure", values(15, 10)), ("measure", values(0, 1))],
+        *[("measure", values(15, 20)), ("measure", values(25, 30)), ("measure", values(15, 40))],
+    ]
+    found = joined(spans, 50.0)
+    assert [found[0], found[2], found[5]] == [None] * 3
+    assert [found[1], found[3], found[4]] == pytest.approx([10 * MS, 10 * MS, 30 * MS], rel=1e-3)
 
 
 def test_no_second_is_left_out_and_the_unknown_is_none(tmp_path: Path) -> None:
@@ -171,7 +185,7 @@ def test_the_file_has_the_agreed_columns_and_leaves_the_unknown_empty(tmp_path: 
     book.records = [start_line(tag), ended(0, "w0", [1_500_000]), sample(0, gpus=[])]
     heads, row = render_timeline(load_study(book.write(tmp_path))).splitlines()
     assert (heads, len(TIMELINE)) == (",".join(TIMELINE), 27)
-    assert row == "0,2026-11-21T11:00:00Z,onnx-http/b2/c4,1,measure,onnx-http,1,2,0,1.5,1.5,1.5" + "," * 15
+    assert row == "0,2026-11-21T11:00:00Z,onnx-http/b2/c4,1,measure,onnx-http,1,2,0,,," + "," * 15
 
 
 def test_a_broken_histogram_of_a_warm_up_is_one_sentence(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_how_many_lacked_one(count: int, code: str) -> None:
         "failure_kinds": {"exhausted": count},
         "failure_codes": {"EADDRNOTAVAIL": count},
     }
-    assert code_of(a_run(**few, failed_p50_ns=1 * MS)) == code
+    assert code_of(a_run(**few, failed_mean_ns=1 * MS)) == code
 
 
 def test_a_client_that_does_not_tell_of_connections() -> None:

@@ -38,7 +38,7 @@ def judged(**changes: Any) -> tuple[str, str]:
         ({"failures": 1_000}, "no request succeeded"),
         ({"failures": 101}, "101 of 1,000 requests failed (10.1 %)"),
         (
-            {"failures": 50, "failure_kinds": {"timeout": 50}, "timeout_p50_ns": 4_000 * MS},
+            {"failures": 50, "failure_kinds": {"timeout": 50}, "timeout_mean_ns": 4_000 * MS},
             "50 of 1,000 requests failed, in 91.3 % of all requests' time",
         ),
         ({"requests": 9}, "only 9 requests succeeded, of the 10 that a mean needs"),

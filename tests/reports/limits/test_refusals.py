@@ -22,7 +22,7 @@ FAST: dict[str, Any] = {
     "failures": REFUSED,
     "measure_ns": SECONDS * 1_000 * MS,
 }
-FAST |= {"requests_per_s": float(RATE), "images_per_s": 4.0 * RATE, "failed_p50_ns": 1 * MS}
+FAST |= {"requests_per_s": float(RATE), "images_per_s": 4.0 * RATE, "failed_mean_ns": 1 * MS}
 ROOM: dict[str, Any] = {"server_busy": 0.12}
 
 
@@ -91,7 +91,7 @@ def test_a_proxy_that_refuses_what_never_reaches_the_server() -> None:
     assert "or a proxy before it" in limit.advice
     assert code_of(counting(ADMITTED + REFUSED)) == "inconclusive"  # it has refused them itself
     assert code_of(counting(None)) == "inconclusive"
-    assert code_of(counting(ADMITTED, failed_p50_ns=5_000 * MS)) == "inconclusive"  # they waited before it
+    assert code_of(counting(ADMITTED, failed_mean_ns=5_000 * MS)) == "inconclusive"  # they waited before it
     assert code_of(counting(ADMITTED, server_busy=0.9)) == "server-full"
 
 
@@ -124,7 +124,7 @@ def test_room_behind_a_front_end_that_is_full(code: str, unexplained: float, nam
     run = at_server(
         1, 8, 200, unexplained_ns=unexplained * MS, network_ns=1 * MS, server_busy=0.3, requests=1_500,
         failures=500, failure_codes={code: 500}, failure_kinds={"server-error": 500}, retry_after=500,
-        retry_after_s=500, failed_p50_ns=1 * MS,
+        retry_after_s=500, failed_mean_ns=1 * MS,
     )  # fmt: skip
     limit = named(run, named_)
     assert limit.evidence.startswith(f"500 of 1,500 requests were refused ({code} with Retry-After")
@@ -177,7 +177,7 @@ def test_a_busy_server_that_refuses_is_full() -> None:
 )
 def test_how_many_refusals_are_a_limit(refusals: int, requests: int, code: str) -> None:
     counts: dict[str, Any] = {"requests": requests, "failures": refusals, "failure_codes": {"429": refusals}}
-    assert code_of(a_run(**counts, failed_p50_ns=1 * MS)) == code
+    assert code_of(a_run(**counts, failed_mean_ns=1 * MS)) == code
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,8 @@ def test_percentiles_of_each_part(tmp_path: Path) -> None:
     assert list(found.parts) == ["queue", "compute", "outside"]
     queue = found.parts["queue"]
     assert queue.p50_ns == pytest.approx(50 * MS, rel=0.001)
-    assert queue.p95_ns == pytest.approx(95 * MS, rel=0.001)
-    assert queue.p99_ns == pytest.approx(99 * MS, rel=0.001)
-    assert found.parts["outside"].p99_ns == 0
+    assert (queue.p95_ns, queue.p99_ns) == (None, None)
+    assert found.parts["outside"].p50_ns == 0
 
 
 def test_a_run_that_was_not_traced_has_none(tmp_path: Path) -> None:
@@ -56,8 +55,8 @@ def test_three_rows_for_each_traced_run(tmp_path: Path) -> None:
     unknown = ["–"] * 8
     assert texts(table) == [
         ["onnx-http/b1/c1", "99", "100", "p50", "–", "50.0", "–", "5.0", "–", "–", "–", "0.0"],
-        ["", "", "", "p95", "–", "95.0", "–", "5.0", "–", "–", "–", "0.0"],
-        ["", "", "", "p99", "–", "99.0", "–", "5.0", "–", "–", "–", "0.0"],
+        ["", "", "", "p95", *unknown],
+        ["", "", "", "p99", *unknown],
         ["onnx-http-floor/b1/c1", "0", "20", "p50", *unknown],
         ["", "", "", "p95", *unknown],
         ["", "", "", "p99", *unknown],

@@ -1,20 +1,26 @@
 """Seconds of measure phases: read from ledgers, counted against a bound, and never too many."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reports.summary.blocks import MOST_BLOCKS, BlockSeries, RunBlocks, read_blocks
+from reports.fold.windows import Results
+from reports.histogram.codec import decoded, encoded_ns
+from reports.study.study import coarseness, load_study
+from reports.summary.blocks import MOST_BLOCKS, BlockSeries, RunBlocks
 from tests.reports.builder import Book
 from tests.reports.gates.book import MS, a_book, add
 from tests.reports.lines import FIRST_SECOND, window
 
-CELL = "onnx-http/b1/c1"
+
+def read(folder: Path, book: Book) -> dict[int, RunBlocks]:
+    return {repeat: run for (_, repeat), run in load_study(book.write(folder / "x")).blocks.items()}
 
 
-def read(folder: Path, book: Book, **more: int) -> dict[int, RunBlocks]:
-    return {repeat: run for (_, repeat), run in read_blocks(book.write(folder / "x"), **more).items()}
+def results(values_ns: list[int]) -> Results:
+    return Results(ok=len(values_ns), histograms={"latency": decoded(encoded_ns(values_ns)[0])})
 
 
 def test_a_second_of_all_workers_is_one_block_and_warm_up_is_none(tmp_path: Path) -> None:
@@ -53,7 +59,7 @@ def test_runs_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_bound_is_met_by_what_lies_in_the_bucket_that_it_is_the_middle_of() -> None:
     run = RunBlocks()
-    run.add([window({"cell": CELL, "repeat": 1}, "w0", [120 * MS, 121 * MS], 1)])
+    run.merge(0, results([120 * MS, 121 * MS]))
     seconds = BlockSeries.of([run])
     whole = seconds.whole("latency")
     assert whole.total == 2
@@ -61,32 +67,41 @@ def test_a_bound_is_met_by_what_lies_in_the_bucket_that_it_is_the_middle_of() ->
         assert seconds.beyond("latency", bound_ms * MS)[0].sum() == beyond
 
 
-@pytest.mark.parametrize("most_of_all", [50_000, 100])
-def test_a_long_run_has_several_seconds_in_a_block(tmp_path: Path, most_of_all: int) -> None:
+@pytest.mark.parametrize(("most_of_a_run", "width"), [(3_600, 3), (100, 7)])
+def test_a_long_run_has_several_seconds_in_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_of_a_run: int, width: int
+) -> None:
+    """None is narrower than a second of the timeline, which is of 7 where a run may have 100 of them."""
+    from reports.study import study as module
+
+    seconds = partial(coarseness, most_of_a_run=most_of_a_run)
+    monkeypatch.setattr(module, "coarseness", seconds)
     book = a_book()
     add(book, "onnx-http", [10] * 650, each=1)
-    run = read(tmp_path, book, most_of_all=most_of_all)[1]
+    run = read(tmp_path, book)[1]
     sizes = [block.ok for block in run.blocks]
-    width = 3 if most_of_all > 650 else 7
     assert sum(sizes) == 650
     assert max(sizes) == width
     assert len(sizes) <= min(MOST_BLOCKS, 650 / width + 2)
 
 
-def test_what_is_added_bit_by_bit_is_what_is_added_at_once() -> None:
-    tag = {"cell": CELL, "repeat": 1}
-    windows = [window(tag, f"w{at % 2}", [at * MS], 1) | {"second": at // 2} for at in range(1, 9)]
-    whole, bits = RunBlocks(), RunBlocks()
-    whole.add(windows)
-    for one in windows:
-        bits.add([one])
+def test_what_is_merged_bit_by_bit_is_what_is_merged_at_once() -> None:
+    whole, bits = RunBlocks(2), RunBlocks(2)
+    for second in range(6):
+        each = [results([at * MS]) for at in range(second + 1)]
+        for one in each:
+            bits.merge(second, one)
+        together = Results()
+        for one in each:
+            together.merge(one)
+        whole.merge(second, together)
     for found in (whole, bits):
-        assert [block.ok for block in found.blocks] == [1, 2, 2, 2, 1]
-    one, other = (BlockSeries.of([run]).beyond("latency", 4.5 * MS) for run in (whole, bits))
-    assert np.array_equal(one, other)
+        assert [block.ok for block in found.blocks] == [3, 7, 11]
+    one_way, other = (BlockSeries.of([run]).beyond("latency", 2.5 * MS) for run in (whole, bits))
+    assert np.array_equal(one_way, other)
 
 
 def test_a_run_without_any_request_is_no_run() -> None:
     run = RunBlocks()
-    run.add([window({"cell": CELL, "repeat": 1}, "w0", [MS], 1)])
+    run.merge(0, results([MS]))
     assert BlockSeries.of([RunBlocks(), run]).runs.tolist() == [0]

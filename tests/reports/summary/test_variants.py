@@ -12,7 +12,7 @@ from reports.summary.summary import Way
 from reports.topics.load.open_load import open_finding, open_load
 from reports.topics.payloads.matrix import floors, matrix_tables
 from reports.topics.payloads.payloads import protocols_map
-from reports.topics.runs.runs import failures_by_kind
+from reports.topics.runs.runs import failures_by_cell
 from tests.reports.answers import row, told
 from tests.reports.builder import Book
 from tests.reports.contention_book import axes_of
@@ -49,10 +49,10 @@ def table(study: Study, title: str) -> list[list[str]]:
 def test_rows_are_per_endpoint_and_variant_in_an_order_no_seed_shuffles(tmp_path: Path) -> None:
     study = both(tmp_path)
     assert table(study, "Serial throughput") == [
-        ["onnx-http shared", "100"],
-        ["onnx-http per-user", "40.0"],
-        ["onnx-grpc shared", "50.0"],
-        ["onnx-grpc per-user", "80.0"],
+        ["onnx-http shared", "100 (99.8–100)"],
+        ["onnx-http per-user", "40.0 (39.9–40.1)"],
+        ["onnx-grpc shared", "50.0 (49.9–50.1)"],
+        ["onnx-grpc per-user", "80.0 (79.8–80.2)"],
     ]
     assert study.ways[0] == Way("onnx-http", "shared")
 
@@ -94,9 +94,9 @@ def test_failures_are_counted_by_variant(tmp_path: Path) -> None:
     book = Book()
     for axes, count in ((SHARED, 3), (OWN, 5)):
         book.add("onnx-grpc", 1, 1, {"w0": [MS] * 40}, axes=axes, failures={"timeout": count})
-    assert texts(failures_by_kind(load_study(book.write(tmp_path)))) == [
-        ["onnx-grpc per-user", "timeout", "5"],
-        ["onnx-grpc shared", "timeout", "3"],
+    assert texts(failures_by_cell(load_study(book.write(tmp_path)))) == [
+        ["onnx-grpc/b1/c1/shared", "43", "3", "6.98", "timeout 3", "1.0", "–", "–"],
+        ["onnx-grpc/b1/c1/per-user", "45", "5", "11.1", "timeout 5", "1.0", "–", "–"],
     ]
 
 
@@ -109,8 +109,8 @@ def test_a_floor_stands_under_its_own_variant(tmp_path: Path) -> None:
         book.endpoint(name, "127.0.0.1:8011")
     found = texts(floors(load_study(book.write(tmp_path))))
     assert found == [
-        ["onnx-grpc/b1/c1/shared", "10.0", "1.00", "100", "1,000"],
-        ["onnx-grpc/b1/c1/per-user", "20.0", "2.00", "50.0", "500"],
+        ["onnx-grpc/b1/c1/shared", "10.0", "1.0", "100", "1,000"],
+        ["onnx-grpc/b1/c1/per-user", "20.0", "2.0", "50.0", "500"],
     ]
 
 

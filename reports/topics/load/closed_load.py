@@ -1,0 +1,116 @@
+"""What latency under closed-loop load leaves out, and the open-loop run that would show it.
+
+A user who waits for a slow reply sends nothing meanwhile, so that a stall meets each user once, however many
+arrivals it would have met. Sources: G. Tene, How not to measure latency (2015), who calls this coordinated
+omission; B. Schroeder, A. Wierman and M. Harchol-Balter, Open versus closed: a cautionary tale (NSDI 2006).
+"""
+
+from dataclasses import dataclass
+from math import floor, log10
+
+from reports.caveats.run import ENOUGH
+from reports.format import digits, milliseconds, plural
+from reports.ledger.axes import UNSET, Topology
+from reports.page.answer import AnswerRow, with_options
+from reports.page.question import Question, Theme
+from reports.stats.percentiles import pooled
+from reports.stats.repeats import Runs, by_cell, typical
+from reports.study.study import Study
+from reports.summary.summary import Summary
+
+SAID = "Of users who each wait for their reply: arrivals that would have come meanwhile are not in it"
+UNEVEN = 2.0
+"""Times p50: where p99 is above it, some replies take much longer than most, and arrivals would queue."""
+LOAD_SHARE = 0.8
+"""Of the cell's requests per second: at all that a server can do, arrivals queue without end."""
+OF_CLOSED = ("--levels", "--cells", "--repeats", "--repeat-until-decided", "--gate", "--baseline")
+"""Options of the study that would leave out or end the open-loop run."""
+OF_AXES = ("channels", "client", "topology", "link", "queue_delay_us", "instances")
+"""Axes that have an option of their name."""
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """A cell some of whose replies take much longer than most, and the repeats that count."""
+
+    runs: Runs
+    p50_ms: float
+    p99_ms: float
+
+    @property
+    def said(self) -> str:
+        """onnx-grpc/b1/c8: p99 812 ms, p50 41.0 ms."""
+        return f"{self.runs[0].cell}: p99 {milliseconds(self.p99_ms)} ms, p50 {milliseconds(self.p50_ms)} ms"
+
+    @property
+    def requests_per_s(self) -> float:
+        """Of successes, the median of the repeats."""
+        return typical(self.runs, lambda run: run.counts.requests_per_s) or 0.0
+
+
+def rounded_down(value: float) -> float:
+    """To two significant digits: 18.7 → 18; 0.0239 → 0.023."""
+    step = floor(log10(value)) - 1
+    return float(f"{floor(value * 10.0**-step + 1e-9) * 10.0**step:.2g}")
+
+
+def _closed(study: Study) -> list[Summary]:
+    """Those under closed-loop load that have a latency, floors left out."""
+    return [run for run in study.started if run.load == "closed" and run.succeeded and not run.is_floor]
+
+
+def uneven(study: Study) -> list[Uneven]:
+    """The cells with a valid run whose p99 is above twice their p50, the most uneven first."""
+    found = []
+    for runs in by_cell(run for run in _closed(study) if not run.tainted).values():
+        p50, p99 = (pooled(study, runs, name) for name in ("p50", "p99"))
+        if p50 and p99 and p99.value > UNEVEN * p50.value:
+            found.append(Uneven(runs, p50.value, p99.value))
+    return sorted(found, key=lambda one: -one.p99_ms / one.p50_ms)
+
+
+def latency_kind(study: Study) -> AnswerRow | None:
+    """The row that says whose latency it is; None without closed-loop load."""
+    if not _closed(study):
+        return None
+    cells = uneven(study)
+    if not cells:
+        return AnswerRow("Latency", f"{SAID}.")
+    first = cells[0]
+    told = f"In {plural(len(cells), 'cell')} p99 is above twice p50 ({first.said})."
+    command = open_load(str((study.header.get("options") or {}).get("command") or ""), first)
+    share = f"{100 * LOAD_SHARE:g} % of its {digits(first.requests_per_s)} requests/s"
+    detail = f"{told} What arrivals would wait at {share}:" if command else told
+    return AnswerRow("Latency", f"{SAID}.", detail, command)
+
+
+def open_load(command: str, cell: Uneven) -> str:
+    """The study's command with open-loop load for one cell; empty where no option can ask for that cell."""
+    run = cell.runs[0]
+    if not cell.requests_per_s or run.congestion:
+        return ""
+    options = {
+        **dict.fromkeys(OF_CLOSED, ""),
+        **(axis_options(run) if run.variant else {}),
+        "--endpoints": run.endpoint,
+        "--batches": str(run.batch),
+        "--rates": f"{rounded_down(LOAD_SHARE * cell.requests_per_s):g}",
+        "--arrivals": "poisson",
+        "--iterations": str(ENOUGH["p99"]),
+    }
+    return with_options(command, options)
+
+
+def axis_options(run: Summary) -> dict[str, str]:
+    """What a variant's own axes are called on the command line."""
+    told = {name: getattr(run, name) for name in OF_AXES if getattr(run, name) != UNSET[name]}
+    return {f"--{name.replace('_', '-')}": _typed(value) for name, value in told.items()}
+
+
+def _typed(value: object) -> str:
+    if isinstance(value, Topology):
+        return f"{value.workers}@{value.hosts}" if value.hosts else str(value.workers)
+    return str(value)
+
+
+CLOSED_LOAD = Question("closed-load", "", finds=latency_kind, theme=Theme.SPEED)

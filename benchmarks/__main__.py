@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 NAMES = (
     *("accuracy", "breakdown", "collector", "contention", "gates", "generator", "growth"),
-    *("planted", "rate", "scale", "sizes", "soak", "stall", "strangers", "tail", "turns"),
+    *("planted", "rate", "scale", "sizes", "soak", "stall", "statistics", "strangers", "tail", "turns"),
 )
 QUICK = {"generator", "soak"}
 """Run with --quick: all their bounds, and a fifth of the time."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from benchmarks.noise import Figures, Session
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import STUDY, Side
+from reports.fold.windows import Results
 from reports.gates.source import GateSource
 from reports.summary.blocks import RunBlocks
 
@@ -30,7 +31,8 @@ def simulated(
     """
     cells = cell_names(figures.shape[2])
     quiet = RunBlocks()
-    quiet.add([_window(second, session.per_second) for second in range(session.seconds)])
+    for second in range(session.seconds):
+        quiet.merge(second, Results(ok=session.per_second, images=session.per_second))
     sides = tuple(
         Side(
             name=f"step7-{number}",
@@ -73,11 +75,6 @@ def _row(cell: str, repeat: int, p95_ms: float, requests: int) -> Row:
         level=level,
         numbers={"repeat": repeat, "requests": requests, "failures": 0, "latency_p95_ms": p95_ms},
     )
-
-
-def _window(second: int, requests: int) -> dict[str, object]:
-    window = {"kind": "window", "second": second, "ok": requests, "images": requests}
-    return {**window, "failures": {}, "histograms": {}}
 
 
 def _utc(after_s: float) -> str:

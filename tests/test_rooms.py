@@ -21,7 +21,8 @@ BETWEEN = {
         "users",
         *("reports", "reports.ledger", "reports.histogram"),
         # A study is shown and judged while it runs as it is afterwards.
-        *("reports.fold", "reports.caveats", "reports.summary", "reports.study", "reports.stats", "reports.gates"),
+        *("reports.fold", "reports.caveats", "reports.summary", "reports.study"),
+        *("reports.stats", "reports.gates"),
     },
     "users": set(),
     "server": set(),

@@ -75,9 +75,9 @@ def study(host: LentHost, among: tuple[str, ...], sizes: str, small: str) -> tup
 
 
 def step7(endpoints: str, sizes: str) -> tuple[str, ...]:
-    """The command without its results' folder."""
+    """The command without its results' folder; each cell once, where the sizes say nothing else."""
     command = (sys.executable, "-m", "locust", "-f", "locustfiles/step7.py", "--headless")
-    return (*command, "--endpoints", endpoints, *sizes.split())
+    return (*command, "--endpoints", endpoints, "--repeats", "1", *sizes.split())
 
 
 def timelines(host: LentHost) -> tuple[str, ...] | str:

@@ -1,6 +1,6 @@
 """Percentiles of the latest seconds, as the live chart shows them: one second seldom has results enough."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 
 from reports.fold.timeline import PERCENTS
@@ -10,7 +10,6 @@ from swarm.events import WindowEvent
 
 MOST_SECONDS = 60
 """That are taken together: older ones are no longer what the server does now."""
-NAMES = {f"latency_p{percent:g}_ns": percent for percent in PERCENTS}
 
 
 class RecentLatencies:
@@ -20,8 +19,8 @@ class RecentLatencies:
         self._of: tuple[str, int, str] | None = None
         self._seconds: dict[int, Buckets] = {}
 
-    def add(self, window: WindowEvent) -> Mapping[str, float | None]:
-        """Takes in a second, and tells the percentiles of it and of as many before it as they take."""
+    def joined(self, window: WindowEvent) -> WindowEvent:
+        """A second with the percentiles of it and of as many before it as they take."""
         of = (window.cell, window.repeat, window.phase)
         if of != self._of:
             self._of, self._seconds = of, {}
@@ -31,7 +30,8 @@ class RecentLatencies:
         for old in latest[MOST_SECONDS:]:
             del self._seconds[old]
         held = [self._seconds[at] for at in latest[:MOST_SECONDS]] if ended.total else []
-        return {name: _percentile_ns(held, percent) for name, percent in NAMES.items()}
+        p50, p95, p99 = (_percentile_ns(held, percent) for percent in PERCENTS)
+        return replace(window, latency_p50_ns=p50, latency_p95_ns=p95, latency_p99_ns=p99)
 
 
 def _percentile_ns(latest_first: list[Buckets], percent: float) -> float | None:

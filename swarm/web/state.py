@@ -6,7 +6,6 @@ How far it has come: which run of how many, in which phase, and how long the res
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,7 @@ class StudyState:
 
     def on_window(self, window: WindowEvent, **_: Any) -> None:
         """What clients did in a second; its percentiles are of as many seconds as they take."""
-        self._show(replace(window, **self._recent.add(window)))
+        self._show(self._recent.joined(window))
 
     def on_sample(self, sample: SampleEvent, **_: Any) -> None:
         """What was sampled in it stands in the same row."""

@@ -73,7 +73,7 @@ def long_and_large(rig: Rig) -> None:
     """One user whose requests are of 32 pictures, which take long to read."""
     rig.serve()
     rig.before_load += 1  # two first requests of 32 pictures, and none but the very first of one
-    rig.ordinary("--study", "full", "--cells", "*/b32/c1", "--seconds", "5", "--repeats", "1", *IMPATIENT)
+    rig.ordinary("--study", "full", "--cells", "*/b32/c1", "--seconds", "5", *IMPATIENT)
 
 
 LOST = ("failures", "server-lost")

@@ -15,12 +15,12 @@ from tests.drills import processes
 from tests.drills.places import Apart
 from tests.drills.processes import GONE_S, HTTP, Failure, Target
 from tests.drills.seen import in_ledger, measured, records
-from tests.locustfiles.console import LOCUST, ROOT
+from tests.locustfiles.console import LOCUST, ONCE, ROOT
 from tests.processes import eventually, free_port
 
 USERS = 8
 STEP7 = "locustfiles/step7.py"
-STUDY = ("--warm-up", "0.5", "--seconds", "3", "--cells", "*/b1/c8", "--request-timeout", "20")
+STUDY = ("--warm-up", "0.5", "--seconds", "3", "--cells", "*/b1/c8", "--request-timeout", "20", *ONCE)
 IMPATIENT = ("--request-timeout", "4")
 """Of a study whose fault keeps answers away; others' requests must outlast a machine that is busy."""
 LOAD_S = 60.0

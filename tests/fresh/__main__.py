@@ -26,7 +26,7 @@ PACKAGES = "python3,python3-venv,make,git"
 SUITES = ("bookworm", "trixie")
 USERS = ("root", "newcomer")
 PLACES = ("work", "my work/it's here")
-STUDY = """ARGS=--cells '*/b1/c1' --seconds 3 --warm-up 10"""
+STUDY = """ARGS=--cells '*/b1/c1' --seconds 3 --warm-up 10 --repeats 1"""
 TESTS = {"none": "", "unit": "quick", "all": "test"}
 HANDED = re.compile(r"(?i)(PIP|UV)_\w+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|https?_proxy|no_proxy")
 """What of our environment says how packages are fetched."""

@@ -25,6 +25,8 @@ ROOT = Path(__file__).parent.parent.parent
 LOCUST = [str(Path(sys.executable).with_name("locust")), "-f", "locustfiles/step7.py"]
 SHORT = ("--iterations", "3", "--seconds", "0.3", "--warm-up", "0.3")
 """A warm-up cut so short is `unsteady`, which is a caveat and no more."""
+ONCE = ("--repeats", "1")
+"""Each cell once: a quick study repeats it, which most tests need not wait for."""
 ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
 CELLS = {"pytorch-http/b1/c1", "pytorch-http/b4/c1", "pytorch-http/b8/c1", "pytorch-http/b1/c8"}
 """The cells of a quick study of the PyTorch service alone."""
@@ -122,10 +124,12 @@ def few_pictures() -> tuple[str, str]:
 
 
 def study(folder: Path, *arguments: str) -> Console:
-    """A headless study, whose forked workers come to a port of its own: others may run at the same time."""
+    """A headless study, each cell once, whose forked workers come to a port of its own: others may run at the
+    same time.
+    """
     port = str(free_port())
     own = ("--master-port", port, "--master-bind-port", port) if "--processes" in arguments else ()
-    options = ("--headless", "--results-dir", str(folder), *few_pictures(), *own, *arguments)
+    options = ("--headless", *ONCE, "--results-dir", str(folder), *few_pictures(), *own, *arguments)
     return Console([*LOCUST, *options], folder)
 
 

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.planting.processes import address_of, servers
 from benchmarks.planting.setup import Setup
 from benchmarks.planting.setup import emulated as emulated_by
-from tests.locustfiles.console import LOCUST, ROOT, Console, few_pictures
+from tests.locustfiles.console import LOCUST, ONCE, ROOT, Console, few_pictures
 from tests.processes import wait_until
 from tests.stand_ins import stand_in
 
@@ -79,7 +79,7 @@ def file_of(folder: Path, address: str, more: str = "", swap: str = "") -> str:
 
 def run(folder: Path, *arguments: str) -> Console:
     """A short generic study."""
-    amounts = ("--iterations", "3", "--seconds", "0.3", "--warm-up", "0.3", *few_pictures())
+    amounts = ("--iterations", "3", "--seconds", "0.3", "--warm-up", "0.3", *ONCE, *few_pictures())
     command = [LOCUST[0], "-f", "locustfiles/study.py", "--headless", "--results-dir", str(folder)]
     return Console([*command, *amounts, *arguments], folder, ANY_KEY=TOKEN)
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import LOCUST, ROOT, Console, few_pictures
+from tests.locustfiles.console import LOCUST, ONCE, ROOT, Console, few_pictures
 from tests.locustfiles.test_web_page import Page
 from tests.processes import free_port, is_listening, wait_until
 
 pytestmark = pytest.mark.system
 
 EXAMPLE = ROOT / "examples" / "timelines.py"
-SIZE = ("--iterations", "3", "--seconds", "2.5", "--warm-up", "1", "--cells", "*/b1/*")
+SIZE = ("--iterations", "3", "--seconds", "2.5", "--warm-up", "1", "--cells", "*/b1/*", *ONCE)
 WHOLE = (0, 3)
 """Exit codes of a study that came to its end: 3 where this machine had too little time for it."""
 REPLAYED = ROOT / "tests/replayed"

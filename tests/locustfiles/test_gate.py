@@ -90,7 +90,7 @@ def test_a_study_without_any_request_is_no_pass(start_service: StartService, tmp
 def test_repeats_are_added_until_verdicts_are_decided(start_service: StartService, tmp_path: Path) -> None:
     """A rate takes three repeats to be judged; one was asked for, and there may be five."""
     target = ("--pytorch-url", f"127.0.0.1:{start_service('--delay-ms', '20')}", *SERIAL)
-    more = ("--repeats", "1", "--repeat-until-decided", "5")
+    more = ("--repeat-until-decided", "5")
     console = gated(tmp_path, "[[threshold]]\nrequire = 'images_per_s >= 1'\n", *target, *SHORT, *more)
     assert console.wait(60) == 0, console.text
     assert "repeat 2: 1 verdict is open" in console.text

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import LOCUST, Console, few_pictures
+from tests.locustfiles.console import LOCUST, ONCE, Console, few_pictures
 from tests.locustfiles.test_events import REPLAYED, WHOLE, read
 
 pytestmark = pytest.mark.system
 
-SIZE = ("--iterations", "3", "--seconds", "5", "--warm-up", "2", "--cells", "*/b1/c1")
+SIZE = ("--iterations", "3", "--seconds", "5", "--warm-up", "2", "--cells", "*/b1/c1", *ONCE)
 FIELDS = ("util_pct", "memory_bytes", "power_w", "sm_clock_mhz")
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from swarm.launcher.orphans import launcher_of
 from swarm.links.namespace import NAMESPACES
-from tests.locustfiles.console import ROOT, Console, all_gone
+from tests.locustfiles.console import ONCE, ROOT, Console, all_gone
 from tests.processes import free_port, is_listening, wait_until
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real
@@ -46,7 +46,7 @@ def service(tmp_path: Path) -> Iterator[str]:
 def launched(folder: Path, *arguments: str) -> Console:
     """`python -m swarm run`, its results in a folder."""
     folder.mkdir()
-    return Console([*SWARM, "run", "--results-dir", str(folder), *arguments], folder)
+    return Console([*SWARM, "run", "--results-dir", str(folder), *ONCE, *arguments], folder)
 
 
 def eight_users(folder: Path, service: str, hosts: str, *amounts: str) -> Console:

@@ -17,7 +17,7 @@ from swarm.targets.endpoints import chosen, endpoints_from_ready
 from tests.server.running import up
 from tests.swarm.options.test_parse import options
 from users import Endpoint
-from users.backends.asking import read_counters, read_serving, settled
+from users.backends.asking import SETTLE_S, read_counters, read_serving
 from users.backends.registry import codec_of
 from users.errors import RequestError
 from users.inputs.images import ImageSet, encode, photograph_crops, photograph_folder
@@ -59,7 +59,12 @@ def embed(servers, name: str, images: ImageSet, indices: tuple[int, ...]):
 
 
 def counters(asked: Endpoint) -> dict:
-    return settled(lambda: read_counters(asked), time.sleep)["counters"]
+    """Once two readings agree: Triton counts a request after it has answered it."""
+    last, now = None, read_counters(asked)["counters"]
+    while now != last:
+        time.sleep(SETTLE_S)
+        last, now = now, read_counters(asked)["counters"]
+    return now
 
 
 def growth(before: dict, after: dict) -> dict:

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import Console, few_pictures
+from tests.locustfiles.console import ONCE, Console, few_pictures
 from tests.locustfiles.test_web_page import Page
 from tests.processes import free_port, is_listening, wait_until
 
@@ -37,7 +37,7 @@ def started(folder: Path, service: int, port: int) -> Console:
         [
             sys.executable, "-m", "swarm", "run", "-f", "locustfiles/step7.py", "--workers", "2",
             "--web", "--web-port", str(port), "--pytorch-url", f"127.0.0.1:{service}", *few_pictures(),
-            "--cells", "*/b1/c1", "--seconds", "1", "--warm-up", "1", "--results-dir", results,
+            "--cells", "*/b1/c1", "--seconds", "1", "--warm-up", "1", *ONCE, "--results-dir", results,
             "--csv", csv, "--html", html, "--logfile", log, "--loglevel", "DEBUG",
         ],
         folder,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from locustfiles.step6b import Step6b
-from tests.locustfiles.console import LOCUST, SHORT, Console, few_pictures
+from tests.locustfiles.console import LOCUST, ONCE, SHORT, Console, few_pictures
 from users.endpoint import Endpoint
 
 TRITON = Endpoint("onnx-http", "onnx", "http", "fp32", "h:8010", "clip")
@@ -30,7 +30,7 @@ def test_tritons_statistics_count_other_batches_with_another_queue_delay(tmp_pat
     # Of four users' requests the first goes alone without a delay, and with one waits for the others.
     command = [LOCUST[0], "-f", "locustfiles/step6b.py", "--headless", "--results-dir", str(tmp_path)]
     sweep = ("--queue-delay-us", "0,100000", "--cells", "*/c4/1-instance/*", "--emulate", "5+0")
-    console = Console([*command, *sweep, *SHORT, *few_pictures()], tmp_path)
+    console = Console([*command, *sweep, *SHORT, *ONCE, *few_pictures()], tmp_path)
     assert console.wait(60) in (0, 3), console.text  # 3 on a host too busy to carry the load
     records = console.ledger()
     delays = {r["cell"]: r["batching_delay_ns"] for r in records if r["kind"] == "serving"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.locustfiles.console import LOCUST, Console, few_pictures
+from tests.locustfiles.console import LOCUST, ONCE, Console, few_pictures
 from tests.stand_ins import stand_in
 
 pytestmark = pytest.mark.system
@@ -22,7 +22,7 @@ def run(folder: Path, address: str, *more: str) -> Console:
     """A short study of both toys, on one server."""
     urls = ("--toy-url", address, "--toy-metrics-url", f"{address}/metrics", "--nap-url", address)
     # Long enough for a second to be sampled in each run.
-    amounts = ("--iterations", "3", "--seconds", "1.5", "--warm-up", "0.3")
+    amounts = ("--iterations", "3", "--seconds", "1.5", "--warm-up", "0.3", *ONCE)
     asked = ("--endpoints", "toy-*,nap-*", "--cells", "*/b1/c1", *amounts, *few_pictures())
     command = [LOCUST[0], "-f", FILES, "--headless", "--results-dir", str(folder), *urls, *asked, *more]
     return Console(command, folder)

@@ -90,7 +90,7 @@ def test_an_old_and_a_new_one(tmp_path: Path, address: str) -> None:
     (tmp_path / "new.toml").write_text(toml_block("# new.toml"))
     words = at(command("--endpoint old="), address)
     words = [str(tmp_path / "new.toml") if word == "new.toml" else word for word in words]
-    console = measured(words, tmp_path, "--repeats", "1")
+    console = measured(words, tmp_path)
     judged = json.loads((console.result() / "gates.json").read_text())["verdicts"]
     assert {(one["cell"], one["outcome"]) for one in judged if one["require"] == "new / old >= 0.95"} == {
         (f"new/b1/c{users} / old/b1/c{users}", "inconclusive") for users in (1, 8)

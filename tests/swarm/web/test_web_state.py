@@ -271,7 +271,8 @@ def test_percentiles_are_of_as_many_seconds_as_they_take(page: LivePage) -> None
     found = page.data(0)
     rows = [dict(zip(found["columns"], row, strict=True)) for row in found["seconds"]]
     assert [row["latency_p50_ms"] for row in rows] == pytest.approx([1, 2, 3, 4], rel=1e-3)
-    assert [row["latency_p95_ms"] for row in rows] == [None, None, *pytest.approx([3, 4], rel=1e-3)]
+    assert [row["latency_p95_ms"] for row in rows[:2]] == [None, None]
+    assert [row["latency_p95_ms"] for row in rows[2:]] == pytest.approx([3, 4], rel=1e-3)
     assert [row["latency_p99_ms"] for row in rows] == [None] * 4
 
 

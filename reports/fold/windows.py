@@ -320,8 +320,8 @@ def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record])
     """How long a run measured, in ns; None where nothing began.
 
     Under closed-loop load the mean over users of the time from the first start to the last end of each: a
-    rate over it has neither the time before a user's first request nor that after its last one, and with the
-    mean service time comes to the requests in flight (Little's law). Older ledgers do not tell of users: there
+    rate over it has neither the time before a user's first request nor that after its last one, and times the
+    mean service time it is the requests in flight (Little's law). Older ledgers do not tell of users: there
     it is the longest span of a worker, in which some had not begun and others had ended.
 
     Under open-loop load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that

@@ -117,7 +117,13 @@ DRILLS = (
     Drill(
         "ports",
         f"{PORTS} local ports for a connection each request",
-        Expected(3, {"exhausted": SOME}, ("failures", "client-exhausted"), ("results-lost", "server-lost")),
+        Expected(
+            3,
+            {"exhausted": SOME},
+            ("failures", "client-exhausted"),
+            ("results-lost", "server-lost"),
+            limit="client-ports",
+        ),
         nothing,
         few_ports,
         needs_root=True,

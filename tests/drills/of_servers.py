@@ -12,7 +12,7 @@ from tests.drills.rig import IMPATIENT, USERS, Rig
 
 DOWN_S, HUNG_S = 2.0, 6.0
 PLANTED = 32
-"""More than a tenth of a short study's requests, so that no limit may be named of those that 32 meet."""
+"""More than a tenth of a short study's requests: no limit but refusals may be named of those that 32 meet."""
 
 
 def kill(rig: Rig) -> None:
@@ -55,8 +55,12 @@ def grpc(seconds: float, *options: str) -> Callable[[Rig], None]:
 
 
 def spoilt(kind: str, *faults: str) -> Expected:
-    """As many failures of one kind as the server met requests with these faults, and nothing else."""
-    return Expected(1, {kind: "+".join(faults)}, ("failures",), ("results-lost", "server-lost"))
+    """As many failures of one kind as the server met requests with these faults, and nothing else.
+
+    Refusals are a limit by themselves, however many they are.
+    """
+    limit = "rate-limited" if kind == "rejected" else "inconclusive"
+    return Expected(1, {kind: "+".join(faults)}, ("failures",), ("results-lost", "server-lost"), limit)
 
 
 def over_http(name: str, cause: str, kind: str) -> Drill:

@@ -21,7 +21,7 @@ def test_no_command_is_left_out() -> None:
     known = {
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
-        "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
+        "--prometheus-port", "benchmarks.accuracy", "--emulate", "swarm run", "hosts prepare",
         "hosts check", "swarm link wan-a100", "reports compare", "--gate thresholds.toml", "reports gate",
         "reports baseline", "reports calibrate", "server profile", "--endpoints onnx-grpc", "swarm probe",
         "--endpoints pytorch-http",
@@ -98,7 +98,7 @@ def test_the_operators_of_the_model(tmp_path: Path) -> None:
 
 
 def test_a_benchmark(tmp_path: Path) -> None:
-    assert "every bound holds" in run(command("benchmarks/accuracy.py"), tmp_path, 120).text
+    assert "every bound holds" in run(command("benchmarks.accuracy"), tmp_path, 120).text
 
 
 def test_doctor(tmp_path: Path) -> None:

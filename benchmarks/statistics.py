@@ -1,7 +1,7 @@
 """Does every interval, test and verdict keep its promise? Simulated truths, judged as studies are.
 
 python -m benchmarks.statistics                    all of them
-python -m benchmarks.statistics percentiles gates  these
+python -m benchmarks.statistics intervals gates    these
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import NamedTuple
 from benchmarks.bounds import Bounds
 
 NAMES = (
-    *("intervals", "percentiles", "drift", "gates", "find_rate"),
-    *("scaling", "comparisons", "replicas", "omission"),
+    *("intervals", "drift", "gates", "baselines", "stops"),
+    *("find_rate", "scaling", "comparisons", "replicas", "omission"),
 )
 """Modules of benchmarks/simulating, each with `promises`."""
 AT_ONCE = 2

@@ -3,7 +3,7 @@ import csv
 from locustfiles.step7 import EmbeddingUser, Step7  # noqa: F401 (what Locust runs; we add a timeline to it)
 from swarm import events
 
-COLUMNS = ("t_s", "cell", "repeat", "latency_p50_ns", "latency_p99_ns", "gpu_util_pct", "gpu_power_w")
+COLUMNS = ("t_s", "cell", "repeat", "requests_per_s", "latency_p50_ns", "gpu_util_pct", "gpu_power_w")
 rows = {}
 
 

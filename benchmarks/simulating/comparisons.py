@@ -8,16 +8,18 @@ from typing import Literal
 import numpy as np
 
 from benchmarks.bounds import Bounds
-from benchmarks.simulating.truths import Floats, Random
-from reports.cells_csv.rows import Row
-from reports.cells_csv.sides import STUDY, Side
+from benchmarks.simulating.truths import Floats, Random, a_row, a_side
+from reports.cells_csv.sides import Side
 from reports.compare.matching import NONE_SHOWN, matches
+from reports.stats.log_ratio import log_ratio
 from reports.stats.paired import apart_from_best, paired_ratio, told_apart, with_least_error
 from reports.topics.published.hypotheses import PARTLY, TRUE, judge, looked_at
 
 STUDIES, OF_SIDES, SEED = 800, 150, 5
 """Simulated for a figure: the chance error of 5 % is 0.8 and 1.8 points."""
 REPEATS = (3, 5, 10)
+UNEQUAL = ((2, 10), (3, 10))
+"""Repeats of two sides: the few of one may be alike by luck."""
 CELLS, WAYS, PLACES = 20, 5, 4
 RUN, TURN = 0.03, 0.05
 """Standard deviations of logarithms: of runs, and of what the runs of a repeat have in common."""
@@ -38,6 +40,7 @@ def promises(bounds: Bounds) -> None:
         ranking(bounds, noise, random)
         claims(bounds, noise, random)
         studies_compared(bounds, noise, random)
+        unequal_sides(bounds, noise, random)
     power(bounds, random)
 
 
@@ -107,37 +110,36 @@ def studies_compared(bounds: Bounds, noise: Noise, random: Random) -> None:
     for repeats in (3, 5):
         hits = []
         for _ in range(OF_SIDES):
-            base, other = (a_side(rates(CELLS, repeats, noise, random), random) for _ in range(2))
+            base, other = (a_study(rates(CELLS, repeats, noise, random), random) for _ in range(2))
             hits.append(any(it.verdict != NONE_SHOWN for it in matches(base, other)))
         name = f"compare A A, {CELLS} cells, {repeats} repeats, {noise}: any difference"
         bounds.at_most(name, in_percent(hits), FALSE + CHANCE, "%")
 
 
-def a_side(values: Floats, random: Random) -> Side:
-    """A study of cells with one user, whose p50 goes with the rate but for a percent."""
-    rows = [
-        a_row(f"endpoint/b1/c{at + 1}", rate, 1_000 / rate * float(np.exp(0.01 * random.standard_normal())))
+def unequal_sides(bounds: Bounds, noise: Noise, random: Random) -> None:
+    """Equal sides that are no pairs, one of which has more repeats: does any of many ratios differ from 1?"""
+    for few, many in UNEQUAL:
+        hits = []
+        for _ in range(STUDIES // 2):
+            sides = (rates(CELLS, count, noise, random).tolist() for count in (few, many))
+            found = [log_ratio(*both) for both in zip(*sides, strict=True)]
+            hits.append(any(told_apart(with_least_error(found))))
+        name = f"{CELLS} equal ratios, {few} v {many} repeats, {noise}: any differs"
+        bounds.at_most(name, in_percent(hits), FALSE + CHANCE, "%")
+
+
+def a_study(values: Floats, random: Random) -> Side:
+    """A study of cells with one user or more, whose p50 goes with the rate but for a percent."""
+    return a_side(
+        a_row(f"endpoint/b1/c{at + 1}", repeat, numbers_of(rate, 0.01 * random.standard_normal()))
         for at, of_cell in enumerate(values.tolist())
-        for rate in of_cell
-    ]
-    return Side(name="study", kind=STUDY, place="study", rows=tuple(rows), header={})
-
-
-def a_row(cell: str, rate: float, p50_ms: float) -> Row:
-    """One repeat."""
-    numbers = {"images_per_s": rate, "latency_p50_ms": p50_ms, "requests": 1_000.0}
-    return Row(
-        study="study",
-        cell=cell,
-        endpoint="endpoint",
-        backend="onnx",
-        protocol="http",
-        payload="fp32",
-        batch=1,
-        load="closed",
-        level=1.0,
-        numbers=numbers,
+        for repeat, rate in enumerate(of_cell, 1)
     )
+
+
+def numbers_of(rate: float, noise: float) -> dict[str, float]:
+    """What cells.csv would have of a run."""
+    return {"images_per_s": rate, "latency_p50_ms": 1_000 / rate * float(np.exp(noise)), "requests": 1_000.0}
 
 
 def power(bounds: Bounds, random: Random) -> None:

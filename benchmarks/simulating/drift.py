@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 
@@ -13,18 +16,23 @@ from benchmarks.simulating.truths import Floats, Law, Random, Run
 from reports.caveats.change import LatencyChange
 from reports.caveats.drift import changed
 from reports.summary.slices import Slice, sliced
-from swarm.study.steady import doubt
+from swarm.output.run_fold import RunFold
+from swarm.study.steady import Steadiness
 
 RUNS, WARM_UPS = 400, 200
 """Simulated for a line: the chance error of 5 % is 1.1 and 1.5 points."""
 SEED, WARM_UP_SEED = 12, 13
-SECONDS, CAP_S = 20, 30
+SECONDS = 20
+CAP_S, QUICK_CAP_S = 30, 12
+"""The longest warm-up of a full study, and of a quick one."""
+UNKNOWN_S = 1
+"""Of a warm-up so far: its first second is not whole."""
 FALSE, FOUND = 5.0, 95.0
 BATCHES_S = (0.3, 0.7, 1.5)
 """What one executed batch takes: several a second, and fewer than one."""
 Truth = Callable[[Random, int], Run]
 TWO_MODES = Law((20.0, 60.0), (0.7, 0.3), request=0.1, second=0.02, kept=0.8, per_s=10)
-HEAVY = Law(request=1.0, second=0.02, kept=0.8, per_s=20)
+FEW, HEAVY = Law(request=0.5, per_s=20), Law(request=1.0, second=0.02, kept=0.8, per_s=20)
 
 
 def law(sd: float, kept: float = 0.8) -> Truth:
@@ -78,14 +86,19 @@ class Warming:
 
 
 WARMING = (
-    Warming("seconds alike by 0.8, 2 %", law(0.02), most_doubted=3),
-    Warming("seconds alike by 0.8, 5 %", law(0.05), most_doubted=3),
-    *(Warming(f"batches of {batch_s:g} s", batched(batch_s), most_doubted=3) for batch_s in BATCHES_S),
+    Warming("seconds alike by 0.8, 2 %", law(0.02), most_doubted=5),
+    Warming("seconds alike by 0.8, 5 %", law(0.05), most_doubted=5),
+    *(Warming(f"batches of {batch_s:g} s", batched(batch_s), most_doubted=5) for batch_s in BATCHES_S),
+    Warming("20 a second (σ 0.5)", lambda random, seconds: FEW.draw(seconds, random), most_doubted=5),
+    Warming(
+        "heavy tail (σ 1), 20 a second", lambda random, seconds: HEAVY.draw(seconds, random), most_doubted=5
+    ),
     Warming("+100 %, settling in 3 s", law(0.03), 1, 3, most_doubted=10, most_left=1),
+    Warming("+100 %, in 10 s", law(0.02), 1, 10),
     Warming("+30 %, settling in 15 s", law(0.03), 0.3, 15, most_left=15),
     Warming("+100 %, in 20 s", law(0.02), 1, 20, least_doubted=95),
     Warming("+200 %, in 60 s, noise 1 %", law(0.01, 0.0), 2, 60, least_doubted=95),
-    Warming("+200 %, in 60 s, noise 2 %", law(0.02, 0.0), 2, 60, least_doubted=75),
+    Warming("+200 %, in 60 s, noise 2 %", law(0.02, 0.0), 2, 60, least_doubted=50),
     Warming("+100 %, in 60 s, noise 1 %", law(0.01, 0.0), 1, 60, least_doubted=70),
     Warming("+100 %, in 60 s, alike by 0.8, 2 %", law(0.02), 1, 60),
 )
@@ -134,7 +147,7 @@ def warm_ups(bounds: Bounds) -> None:
     random = np.random.default_rng(WARM_UP_SEED)
     for one in WARMING:
         runs = [slowed(one.truth(random, CAP_S), one.factors) for _ in range(WARM_UPS)]
-        ends = [ended(run) for run in runs]
+        ends = [ended(run, CAP_S) for run in runs]
         steady_s = np.array([float(at) for at, is_steady in ends if is_steady])
         doubted = 100 * (1 - len(steady_s) / WARM_UPS)
         bounds.beside(f"warm-up, {one.name}: median", float(np.median([at for at, _ in ends])), "s")
@@ -145,6 +158,10 @@ def warm_ups(bounds: Bounds) -> None:
         if one.slower and len(steady_s):
             left = 100 * float(np.mean(one.factors(steady_s) - 1))
             bounds.at_most("  too slow where it is steady", left, one.most_left, "%")
+        quick = [ended(run, QUICK_CAP_S) for run in runs]
+        doubted = 100 * float(np.mean([not is_steady for _, is_steady in quick]))
+        bounds.beside(f"  {QUICK_CAP_S} s at most: median", float(np.median([at for at, _ in quick])), "s")
+        bounds.at_most("  not steady", doubted, None if one.slower else one.most_doubted, "%")
 
 
 def found(run: Run, warm_s: int = 0) -> LatencyChange | None:
@@ -155,12 +172,15 @@ def found(run: Run, warm_s: int = 0) -> LatencyChange | None:
     )
 
 
-def ended(run: Run) -> tuple[int, bool]:
-    """After how many seconds a warm-up ends, and whether it was steady then."""
-    for seconds in range(1, CAP_S + 1):
-        if not doubt(run.results[:seconds], [], CAP_S):
-            return seconds, True
-    return CAP_S, False
+def ended(run: Run, cap_s: int) -> tuple[int, bool]:
+    """After how many seconds a warm-up of at most `cap_s` ends, and whether it was steady then."""
+    steadiness, whole = Steadiness(cap_s), run.results
+    for seconds in count(1):
+        known = whole[UNKNOWN_S:seconds]
+        told = SimpleNamespace(complete=len(known), latest=known, compute_ns=())
+        if steadiness.over(cast(RunFold, told), seconds):
+            break
+    return seconds, not steadiness.doubt
 
 
 def slices_of(run: Run) -> list[Slice]:
@@ -170,8 +190,7 @@ def slices_of(run: Run) -> list[Slice]:
 
 def slowed(run: Run, factors: Callable[[Floats], Floats]) -> Run:
     """The same, each second slower by its factor."""
-    each = factors(np.arange(float(len(run.seconds))))
-    return Run([part * factor for part, factor in zip(run.seconds, each, strict=True)])
+    return run.slowed(factors(np.arange(float(len(run.seconds)))))
 
 
 def steady(at_s: Floats) -> Floats:

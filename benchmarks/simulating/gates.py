@@ -14,9 +14,18 @@ from math import sqrt
 import numpy as np
 
 from benchmarks.bounds import Bounds
-from benchmarks.simulating.truths import BATCHED, BIMODAL, LOGNORMAL, NOISY, SWITCHING, Law, Random, Run
-from reports.cells_csv.rows import Row
-from reports.cells_csv.sides import STUDY, Side
+from benchmarks.simulating.truths import (
+    BATCHED,
+    BIMODAL,
+    LOGNORMAL,
+    NOISY,
+    SWITCHING,
+    Law,
+    Random,
+    Run,
+    a_row,
+    a_side,
+)
 from reports.format import NS_PER_MS
 from reports.gates.absolute import judge_absolute
 from reports.gates.source import Counting, GateSource
@@ -39,24 +48,34 @@ STALLED = 100.0
 CELL = "onnx-http/b1/c1"
 FAILED = 0.009
 """A share of requests that times out, just below what p99 leaves."""
+BAD = 0.06
+"""Of the time: more than p95 leaves."""
+EPISODES = (1, 3, 5)
+"""Seconds that they last."""
+SHORT = {(4, 20): 150, (12, 20): 50}
+"""Studies of so many runs and seconds: the fewest seconds in which p95 may pass, and three times as many."""
 
 
 @dataclass(frozen=True)
 class Stalling:
-    """A law, and a second of so many in which every request takes STALLED times as long."""
+    """A law, and a second of so many in which every request takes STALLED times as long.
+
+    They come in episodes of `length` seconds, which may overlap.
+    """
 
     law: Law
-    one_of: int = 100
+    one_of: float = 100
+    length: int = 1
 
     def draws(self, runs: int, seconds: int, random: Random) -> list[Run]:
         """Several runs of so many seconds."""
         return [self._stalled(run, random) for run in self.law.draws(runs, seconds, random)]
 
     def _stalled(self, run: Run, random: Random) -> Run:
-        bad = random.random(len(run.seconds)) < 1 / self.one_of
-        return Run(
-            [second * (STALLED if is_bad else 1) for second, is_bad in zip(run.seconds, bad, strict=True)]
-        )
+        begins = 1 - (1 - 1 / self.one_of) ** (1 / self.length)
+        begun = random.random(len(run.seconds) + self.length - 1) < begins
+        bad = np.convolve(begun, np.ones(self.length), "valid") > 0
+        return run.slowed(np.where(bad, STALLED, 1))
 
     def percentile_ns(self, percent: float) -> float:
         """Just below the bad seconds: as many requests are beyond it as p99 allows."""
@@ -89,6 +108,7 @@ def promises(bounds: Bounds) -> None:
     with_room(bounds, random)
     single_runs(bounds, random)
     failures(bounds, random)
+    episodes(bounds, random)
 
 
 def allowed(count: int, promised: float = LEVEL) -> float:
@@ -126,6 +146,21 @@ def failures(bounds: Bounds, random: Random) -> None:
     bounds.beside("  fails", share(told, FAIL), "%")
 
 
+def episodes(bounds: Bounds, random: Random) -> None:
+    """What passes though too much of the time is bad; only seconds that come one by one are promised."""
+    for (runs, seconds), count in SHORT.items():
+        for length in EPISODES:
+            law = Stalling(replace(LOGNORMAL, per_s=PER_S), 1 / BAD, length)
+            bound_ns = 10 * law.law.percentile_ns(99)
+            studies = (source(law.draws(runs, seconds, random)) for _ in range(count))
+            told = Counter(judged(study, 95, bound_ns) for study in studies)
+            title = f"{runs} of {seconds} s, 6 % of the time bad, {length} s each: p95 passes"
+            if length == 1:
+                bounds.at_most(title, share(told, PASS), allowed(count), "%")
+            else:
+                bounds.beside(title, share(told, PASS), "%")
+
+
 def failed(run: Run) -> Run:
     """The same with timeouts."""
     return Run(run.seconds, [round(FAILED * len(second) / (1 - FAILED)) for second in run.seconds])
@@ -159,28 +194,15 @@ def threshold(percent: int, bound_ns: float) -> Threshold:
 
 def source(runs: Sequence[Run]) -> GateSource:
     """A study of one cell as gates read it."""
-    rows = tuple(row(run, repeat) for repeat, run in enumerate(runs, 1))
-    side = Side(name="simulated", kind=STUDY, place="", rows=rows, header={}, status="complete")
+    rows = [a_row(CELL, repeat, numbers_of(run)) for repeat, run in enumerate(runs, 1)]
     blocks = [run.blocks for run in runs]
-    return GateSource(sides=(side,), cells={CELL: vars(rows[0])}, blocks_of=lambda _: blocks)
+    return GateSource(sides=(a_side(rows),), cells={CELL: vars(rows[0])}, blocks_of=lambda _: blocks)
 
 
-def row(run: Run, repeat: int) -> Row:
+def numbers_of(run: Run) -> dict[str, float]:
     """What cells.csv would have of a run, as far as gates ask."""
     failures = sum(run.failures)
-    numbers = {"repeat": repeat, "requests": len(run.latencies_ns) + failures, "failures": failures}
-    return Row(
-        study="simulated",
-        cell=CELL,
-        endpoint="onnx-http",
-        backend="onnx",
-        protocol="http",
-        payload="fp32",
-        batch=1,
-        load="closed",
-        level=1,
-        numbers=numbers,
-    )
+    return {"requests": len(run.latencies_ns) + failures, "failures": failures}
 
 
 def share(told: Counter[str], outcome: str) -> float:

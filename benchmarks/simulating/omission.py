@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.simulating.queues import Requests, Station, arriving, closed
-from reports.fold.windows import told_percentiles_ns
+from reports.histogram.percentiles import told_percentiles_ns
 from reports.topics.load.closed_load import LOAD_SHARE, UNEVEN, rounded_down
 
 SECONDS, TIMES, SEED = 20, 20, 30

@@ -13,7 +13,7 @@ from scipy.special import pdtr
 from benchmarks.bounds import Bounds
 from benchmarks.simulating.queues import Station, closed
 from benchmarks.simulating.truths import Floats, Random
-from reports.stats.knee import Level, best_trade, enough, fall
+from reports.stats.knee import Level, enough, fall, knee_of
 from reports.stats.scaling_laws import BestLaw, best_law
 
 USERS = np.array([1.0, 2, 4, 8, 16, 32, 64, 128])
@@ -86,14 +86,14 @@ def seen(truth: Truth, repeats: int, last: float = NOISE) -> float:
 
 
 def knees(bounds: Bounds, title: str, truth: Truth, repeats: int) -> None:
-    """The best trade and what is enough, beside those of the curve without noise.
+    """The knee and what is enough, beside those of the curve without noise.
 
     What is enough with one run a level is by chance, as the report says.
     """
     random = np.random.default_rng(SEED)
     studies = [truth.study(repeats, random) for _ in range(MANY)]
     for name, found, least in (
-        ("best trade", best_trade, NEAR),
+        ("knee", knee_of, NEAR),
         ("95 %", enough, NEAR if repeats > 1 else None),
     ):
         users = found(truth.exact).users

@@ -1,9 +1,12 @@
-"""Planted truths: runs that are drawn from a known law of latencies, and the percentiles that the law has."""
+"""Planted truths: runs that are drawn from a known law of latencies, and the percentiles that the law has.
+
+Beside them runs as rows of cells.csv and studies, as what compares and judges studies reads them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,9 +16,12 @@ from scipy.optimize import brentq
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import STUDY, Side
 from reports.fold.windows import Results
 from reports.histogram.buckets import NS_PER_US, Buckets, compact, indices_of
-from reports.summary.blocks import BlockSeries, RunBlocks
+from reports.ledger.ledger import Record
+from reports.summary.blocks import RunBlocks
 
 Floats = npt.NDArray[np.float64]
 Random = np.random.Generator
@@ -60,10 +66,10 @@ class Run:
             found.merge(second, results)
         return found
 
-
-def series_of(runs: Sequence[Run]) -> BlockSeries:
-    """The seconds of several runs, in order."""
-    return BlockSeries.of([run.blocks for run in runs])
+    def slowed(self, factors: Floats) -> Run:
+        """The same, each second slower by its factor."""
+        each = zip(self.seconds, factors.tolist(), strict=True)
+        return Run([second * factor for second, factor in each], self.failures)
 
 
 def results_of(latencies_ns: Floats, failures: int = 0) -> Results:
@@ -79,6 +85,29 @@ def buckets_of(latencies_ns: Floats) -> Buckets:
     """The histogram of some latencies, as a ledger's text of them is read."""
     indices = indices_of(np.rint(latencies_ns / NS_PER_US).astype(np.int64))
     return compact([Buckets(indices, np.ones(len(indices), np.int64))])
+
+
+def a_row(cell: str, repeat: int, numbers: Mapping[str, float]) -> Row:
+    """A run of some users as cells.csv has it; the cell is called endpoint/batch/users."""
+    endpoint, _, users = cell.split("/")
+    return Row(
+        study="simulated",
+        cell=cell,
+        endpoint=endpoint,
+        backend="onnx",
+        protocol="http",
+        payload="fp32",
+        batch=1,
+        load="closed",
+        level=float(users.removeprefix("c")),
+        numbers={"repeat": repeat, **numbers},
+    )
+
+
+def a_side(rows: Iterable[Row], header: Record | None = None) -> Side:
+    """A complete study of some runs."""
+    name = "simulated"
+    return Side(name=name, kind=STUDY, place="", rows=tuple(rows), header=header or {}, status="complete")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ usage: in_turns.sh TURNS THRESHOLDS OLD NEW OPTION…
   TURNS       how often each is measured, 3 at least; `python -m reports calibrate` says how many it takes
   THRESHOLDS  a file with bounds to the baseline, e.g. examples/ci/regression.toml
   OLD, NEW    the options that name each server, e.g. '--onnx-http-url old-host:8010'
-  OPTION…     of locust, for both, e.g. -f locustfiles/step7.py --cells 'onnx-http/b1/*'
+  OPTION…     of locust, for both, e.g. -f locustfiles/step7.py --cells 'onnx-http/b1/*' --iterations 200
 
 Run it where .venv is. The exit code is that of `python -m reports gate`.
 USAGE

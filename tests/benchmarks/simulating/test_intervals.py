@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchmarks.simulating.intervals import OTHERS, beyond, covered, normal
-from benchmarks.simulating.truths import Run
-from reports.stats.log_ratio import GeometricMean
+from benchmarks.simulating.intervals import OTHERS, coverage_of, covered, normal
+from benchmarks.simulating.truths import LOGNORMAL
+from reports.stats.paired import GeometricMean
 
 
 def test_an_interval_covers_its_ends_and_what_lies_between() -> None:
@@ -16,12 +18,9 @@ def test_an_interval_covers_its_ends_and_what_lies_between() -> None:
     assert covered([GeometricMean(1.0)], 1.0) == 0
 
 
-def test_requests_beyond_a_limit_are_counted_by_second_and_run() -> None:
-    run = Run([np.array([1.0, 3.0]), np.empty(0), np.array([5.0])])
-    hits, requests, runs = beyond([run, run], 2.0)
-    assert hits.tolist() == [1, 1, 1, 1]
-    assert requests.tolist() == [2, 1, 2, 1]
-    assert runs.tolist() == [0, 0, 1, 1]
+def test_a_cells_percentiles_are_held_where_there_are_any() -> None:
+    assert coverage_of(replace(LOGNORMAL, per_s=1.0), 3, studies=5)["p99"] == 0
+    assert coverage_of(LOGNORMAL, 3, studies=20)["p50"] >= 80
 
 
 @pytest.mark.parametrize("draw", [normal, OTHERS["heavy tails"], OTHERS["skewed"]])

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.simulating.truths import LAWS, LOGNORMAL, SLOW_BATCHES, Law, Run, ar1, series_of
+from benchmarks.simulating.truths import LAWS, LOGNORMAL, SLOW_BATCHES, Law, Run, ar1
 from reports.histogram.buckets import percentiles_ns
 from reports.histogram.codec import decoded, encoded_ns
+from reports.summary.blocks import BlockSeries
 
 SECONDS = 20
 
@@ -60,7 +61,7 @@ def test_the_suite_reads_what_a_ledger_of_the_run_would_hold() -> None:
 
 def test_failures_are_counted_in_their_seconds() -> None:
     run = Run([np.full(9, 1e6), np.empty(0), np.empty(0)], failures=[1, 0, 2])
-    failed, finished = series_of([run, run]).failed()
+    failed, finished = BlockSeries.of([run.blocks, run.blocks]).failed()
     assert failed.tolist() == [1, 2, 1, 2]
     assert finished.tolist() == [10, 2, 10, 2]
     assert run.whole.finished == 12

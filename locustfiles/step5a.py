@@ -72,7 +72,7 @@ class Step5a(StudyShape):
     sizes: ClassVar = {
         "quick": BatchingSize(
             *((1, 8, 32), (1, 8)),
-            iterations=4,
+            iterations=7,
             seconds=2,
             warm_up=12,
             repeats=3,

@@ -23,6 +23,6 @@ class Step6a(StudyShape):
     title = "Step 6A: three backends side by side"
     endpoints = ("pytorch-http", "onnx-http", "trt-http")
     sizes: ClassVar = {
-        "quick": Size(batches=(1, 4, 8, 32), levels=(1,), iterations=4, seconds=2, warm_up=12, repeats=3),
+        "quick": Size(batches=(1, 4, 8, 32), levels=(1,), iterations=7, seconds=2, warm_up=12, repeats=3),
         "full": Size(batches=(1, 4, 8, 16, 32), levels=(1,), iterations=30, seconds=5, warm_up=30, repeats=3),
     }

@@ -28,7 +28,7 @@ class Step8(StudyShape):
     endpoints = ("pytorch-http",)
     sizes: ClassVar = {
         "quick": Size(
-            (1,), (), iterations=1, seconds=1, warm_up=8, profile="ramp:20,hold:40,cool:20", peaks=(4,)
+            (1,), (), iterations=1, seconds=1, warm_up=12, profile="ramp:20,hold:40,cool:20", peaks=(4,)
         ),
         "full": Size(
             (1,), (), iterations=1, seconds=1, warm_up=20, profile="ramp:60,hold:300,cool:240", peaks=(20,)

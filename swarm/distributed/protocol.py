@@ -29,11 +29,12 @@ HISTOGRAM = "HIST"
 """The first characters of every encoded histogram."""
 COLUMNS = {*NUMBERS, *OTHERS}
 DRAINED = (
-    *("users", "users_ns", "finished", "abandoned", "beyond"),
+    *("users", "users_ns", "finished", "abandoned", "other_phases"),
     *("sent", "phase_ns", "due", "dropped", "overslept"),
 )
 """What a drained worker reports: `users_ns` is the time of all users together, from each one's first start in
-the phase to its last end; `beyond` are requests of other phases that a server may have counted in it.
+the phase to its next one after it, or its last end; `other_phases` are requests of those that a server may
+have counted in it.
 """
 
 

@@ -112,7 +112,7 @@ class Window:
 
 @dataclass
 class PhaseCounts:
-    """What came back of one phase so far; `users_ns` has the first start and the last end of each user."""
+    """What came back of one phase so far; `users_ns` has of each user the first start and the last end."""
 
     ok: int = 0
     failed: int = 0
@@ -134,10 +134,14 @@ class PhaseCounts:
         """Successes and failures."""
         return self.ok + self.failed
 
-    @property
-    def spans_ns(self) -> int:
-        """From each user's first start to its last end, all users together."""
-        return sum(last_ns - first_ns for first_ns, last_ns in self.users_ns.values())
+    def spans_ns(self, after: PhaseCounts) -> int:
+        """From each user's first start to its first one in the phase `after`, or its last end, all together.
+
+        So each request comes with the user's own time that follows it: a rate over spans that end with a
+        request is too high by that time's share of the last one.
+        """
+        ends_ns = {user: start_ns for user, (start_ns, _) in after.users_ns.items()}
+        return sum(ends_ns.get(user, last) - first for user, (first, last) in self.users_ns.items())
 
 
 class Recorder:

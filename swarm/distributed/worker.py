@@ -29,7 +29,7 @@ from swarm.errors import StudyError, SwarmError
 from swarm.redaction import redact_output
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet, ImageSetError, load_images
-from users.load.assignment import Assignment
+from users.load.assignment import DRAIN, Assignment
 from users.load.pacing import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.load.user import InferenceUser
 from users.redact import redacted
@@ -220,7 +220,7 @@ class Worker:
         self._shipper.mark()
         later = assignment.sent if self._ended else 0
         phase, figures = self._ended = self._ended or (assignment.phase, self._figures(assignment))
-        assignment.enter("drain")
+        assignment.enter(DRAIN)
         self._wait(lambda: assignment.in_flight, data["patience_s"])
         self._shipper.end_path()
         tally, left = self._recorder.tally(phase), assignment.under_way[phase]
@@ -229,10 +229,10 @@ class Worker:
         self._shipper.flush()
         return {
             "users": len(tally.users_ns),
-            "users_ns": tally.spans_ns,
+            "users_ns": tally.spans_ns(self._recorder.tally(DRAIN)),
             "finished": tally.finished,
             "abandoned": left + tally.abandoned,
-            "beyond": self._carried + later,
+            "other_phases": self._carried + later,
             **figures,
         }
 

@@ -33,6 +33,8 @@ class RowLoad:
     spans_ns: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     paced_ns: dict[int, int] = field(default_factory=dict)
     """By repeat, the length of an open-loop phase: its n arrivals span n - 1 gaps."""
+    users_ns: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By repeat of a closed loop, from each user's first start to its last end, together; and how many."""
 
     def add(self, window: Mapping[str, Any], counts: Counts) -> None:
         """A window of one worker."""
@@ -45,13 +47,26 @@ class RowLoad:
         first_ns, last_ns = self.spans_ns.get(key, (start_ns, end_ns))
         self.spans_ns[key] = (min(first_ns, start_ns), max(last_ns, end_ns))
 
+    def drained(self, record: Mapping[str, Any]) -> None:
+        """What a worker says at the end of the measure phase."""
+        repeat = record["repeat"]
+        if record.get("due") is not None:
+            self.paced_ns[repeat] = max(self.paced_ns.get(repeat, 0), record.get("phase_ns") or 0)
+            return
+        whole_ns, users = self.users_ns.get(repeat, (0, 0))
+        told_ns, of = record.get("users_ns") or 0, record.get("users") or 0
+        self.users_ns[repeat] = (whole_ns + told_ns, users + of)
+
     @property
     def seconds(self) -> float:
-        """How long it was under load: in each repeat the longest span of a worker."""
+        """How long it was under load: in each repeat the longest span of a worker, or the mean of its users
+        once they are told.
+        """
         longest = dict(self.paced_ns)
         for (repeat, _), (first_ns, last_ns) in self.spans_ns.items():
             longest[repeat] = max(longest.get(repeat, 0), last_ns - first_ns)
-        return sum(longest.values()) / 1e9
+        means = {repeat: ns / users for repeat, (ns, users) in self.users_ns.items() if ns and users}
+        return sum((longest | means).values()) / 1e9
 
 
 class Rates:
@@ -73,10 +88,8 @@ class Rates:
         """Any record of the ledger."""
         if record["kind"] == "window":
             self._add(record)
-        elif record["kind"] == "drained" and record.get("due") is not None:
-            row = self._rows.setdefault(row_of(record["cell"], MEASURE), RowLoad())
-            longest_ns = max(row.paced_ns.get(record["repeat"], 0), record.get("phase_ns") or 0)
-            row.paced_ns[record["repeat"]] = longest_ns
+        elif record["kind"] == "drained":
+            self._rows.setdefault(row_of(record["cell"], MEASURE), RowLoad()).drained(record)
         elif record["kind"] == "run":
             self._enter(None)
 

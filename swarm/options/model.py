@@ -160,7 +160,7 @@ class Options:
     seconds: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
         help="Measure each cell for at least this long, however many requests that is")
     warm_up: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
-        help="Limit the time of a warm-up, one for each server and batch; a steady state needs 8 or more")
+        help="Limit the time of a warm-up, one for each server and batch; 12 tell whether it is steady")
     repeats: int = number(STUDY, int, 0, 1, 10_000, unset=SIZE,
         help="Run every cell this many times, in a seeded random order")
     seed: int = number(STUDY, int, 0, *ANY,
@@ -202,7 +202,8 @@ class Options:
     load_profile: str = asked(LOAD, "STAGES", read=values.checked(seconds_of), unit="s", unset=BY_STUDY,
         help="Ramp the rate up to each of --rates, hold it and ramp it down, e.g. ramp:20,hold:40,cool:20")
     find_rate: str = asked(LOAD, "BOUND", read=values.checked(RateBound.parse), unit="ms", unset=NONE,
-        help="Find and confirm the highest rate that keeps a bound, e.g. 'p99<=100'; begin at --rates or 8/s")
+        help="Find and confirm the highest rate that keeps a bound, e.g. 'p99<=100'; starts at --rates, "
+        "else 8/s")
 
     request_timeout: float = number(FAILURES, float, 60.0, *ABOVE_0, unit="s",
         help="Count a request as failed after this time")

@@ -15,13 +15,13 @@ from scipy.special import ndtri
 
 from reports.caveats.client import own_slowness
 from reports.fold.run_records import RunRecords
-from reports.fold.windows import Distribution
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds, percentile_ns
 from reports.gates.require import FAILURE_RATIO, PERCENTILES
 from reports.gates.select import cells_of
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import Claim, measured
+from reports.histogram.percentiles import Distribution
 from reports.ledger.ledger import tag_of
 from reports.stats.shares import LEAST_BLOCKS, Share
 from reports.summary.blocks import MOST_BLOCKS, BlockSeries, Counts, RunBlocks

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 
 from reports.caveat import gravest
 from reports.caveats.rate_bound import RateBound
-from reports.format import digits, plural
+from reports.format import digits, plural, told_digits
 from reports.stats.highest_rate import (
     CONFIRMATIONS,
     RateTried,
     asks_again,
     confirmations,
     highest_rate,
+    limits,
     told,
 )
-from reports.summary.summary import Summary, percentile_ms, tainting
+from reports.summary.summary import LatencyAt, Summary, tainting
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import Outcome, Schedule
 
@@ -26,6 +27,8 @@ PRECISION = 0.10
 SEARCHING_STEPS, MOST_STEPS = 16, 24
 """Runs of a search, and of a search with those that confirm its rate."""
 LEAST_PER_S = 0.1
+FAR = 1.9
+"""So many times the highest rate met, a miss ends the doubling or the halving: 2, but for the rounding."""
 LOWER = 0.95
 """The next rate to confirm is at most that share of one that a confirming run missed."""
 DOUBTS = (0.25, 0.2, 0.15, 0.1, 0.05)
@@ -46,7 +49,7 @@ def next_step(tried: Sequence[RateTried], start_per_s: float) -> RateStep | None
     """What to try after these runs: doubling, then the median of what is known, then confirming; None to end.
 
     A run that tells nothing is made once more. It ends where a rate was confirmed, where none can be any
-    more, and where even low rates miss the bound.
+    more, and where even low rates miss the bound or even high ones meet it.
     """
     if not tried:
         return RateStep(start_per_s)
@@ -57,17 +60,24 @@ def next_step(tried: Sequence[RateTried], start_per_s: float) -> RateStep | None
         return RateStep(tried[-1].rate, tried[-1].confirming)
     if known[-1].confirming:
         return _confirming(known, left)
-    return _searching(known, is_over=len(tried) >= SEARCHING_STEPS)
+    return _searching(tried, known, is_over=len(tried) >= SEARCHING_STEPS)
 
 
-def _searching(known: Sequence[RateTried], is_over: bool) -> RateStep | None:
-    """The next of the search, or the first that is to confirm what it found."""
+def _searching(tried: Sequence[RateTried], known: Sequence[RateTried], is_over: bool) -> RateStep | None:
+    """The next of the search, or the first that is to confirm what it found.
+
+    A miss below a rate that was met ends no doubling. One that is alone above all that was met is made once
+    more: a cold server or a stall would else hold the search at a rate far below the highest.
+    """
     met = max((run.rate for run in known if run.met), default=0.0)
-    missed = min((run.rate for run in known if not run.met), default=0.0)
+    missed = min((run.rate for run in known if not run.met and run.rate > met), default=0.0)
     if not met:
         return None if is_over or missed / 2 < LEAST_PER_S else RateStep(rounded(missed / 2))
     if not missed:
-        return RateStep(met, confirming=True) if is_over else RateStep(met * 2)
+        return None if is_over else RateStep(met * 2)
+    is_alone = missed >= FAR * met and sum(run.rate == missed for run in tried) == 1
+    if is_alone and not is_over:
+        return RateStep(missed)
     found = highest_rate(known)
     if is_over or found.half_width <= PRECISION:
         return RateStep(rounded(found.at(DOUBTS[0])), confirming=True)
@@ -105,7 +115,7 @@ class RateSearch(Schedule):
         run = outcome.summary
         if run is None:
             return "  tells nothing"
-        value_ms = percentile_ms(run, self._bound.percentile)
+        value_ms = LatencyAt(self._bound.percentile)(run)
         found = "" if value_ms is None else f"{self._bound.percentile} {value_ms:.1f} ms, "
         return "; ".join(filter(None, (f"  {found}{self._judged(run)}", self._so_far(outcome))))
 
@@ -124,8 +134,9 @@ class RateSearch(Schedule):
         if all(one.met for one in known) or not any(one.met for one in known):
             return ""
         found = highest_rate(known)
-        low, high = map(digits, found.interval)
-        return f"searching: {digits(found.median)} ({low}–{high})/s after {plural(len(tried), 'run')}"
+        median = digits(found.median, told_digits(found.median, *found.interval))
+        within = limits(found.median, *found.interval)
+        return f"searching: {median} ({within})/s after {plural(len(tried), 'run')}"
 
     def _with(self, outcome: Outcome) -> list[RateTried]:
         """What was tried of this cell, with this run."""

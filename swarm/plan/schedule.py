@@ -109,11 +109,14 @@ def costs_of(plan: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def warm_ups(plan: Iterable[Mapping[str, Any]]) -> Iterator[bool]:
-    """Whether each run of a plan warms its server up: the first of what is warm then."""
-    warm = set[Warm]()
+    """Whether each run of a plan warms its server up: the first of what is warm then, and after a reload."""
+    warm: dict[Warm, tuple[Any, Any]] = {}
     for entry in plan:
-        yield warmed_by(entry) not in warm
-        warm.add(warmed_by(entry))
+        key, settings = warmed_by(entry), (entry.get("queue_delay_us"), entry.get("instances"))
+        yield warm.get(key) != settings
+        # Another setting of the server loads its models anew.
+        warm = {known: has for known, has in warm.items() if known[0] != key[0] or has == settings}
+        warm[key] = settings
 
 
 def remaining(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The conductor walks the runs of a study: prepare, spawn, warm up until steady, measure, drain, next."""
+"""The conductor walks the runs of a study: prepare, spawn, warm up, measure under the same load, drain."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,8 @@ from dataclasses import replace
 from itertools import islice
 
 from reports.fold.timeline import PERCENTS
-from reports.fold.windows import least_results
 from reports.histogram.buckets import Buckets, percentiles_ns, together
+from reports.histogram.percentiles import least_results
 from swarm.events import WindowEvent
 
 MOST_SECONDS = 60
@@ -19,7 +19,7 @@ class RecentLatencies:
         self._of: tuple[str, int, str] | None = None
         self._seconds: dict[int, Buckets] = {}
 
-    def joined(self, window: WindowEvent) -> WindowEvent:
+    def with_percentiles(self, window: WindowEvent) -> WindowEvent:
         """A second with the percentiles of it and of as many before it as they take."""
         of = (window.cell, window.repeat, window.phase)
         if of != self._of:

@@ -66,7 +66,7 @@ class StudyState:
 
     def on_window(self, window: WindowEvent, **_: Any) -> None:
         """What clients did in a second; its percentiles are of as many seconds as they take."""
-        self._show(self._recent.joined(window))
+        self._show(self._recent.with_percentiles(window))
 
     def on_sample(self, sample: SampleEvent, **_: Any) -> None:
         """What was sampled in it stands in the same row."""

@@ -25,7 +25,15 @@ from users.errors import ErrorKind, RequestError
 
 HTTP = Endpoint("a-http", "onnx", "http", "fp32", "h:1", "m")
 GRPC = Endpoint("b-grpc", "trt", "grpc", "fp32", "h:2", "m")
-STEADY = Results(ok=10, histograms={"latency": codec.decoded(codec.encoded_ns([20_000_000] * 10)[0])})
+
+
+def second(ms: int) -> Results:
+    """A complete second whose requests took so long."""
+    return Results(ok=10, histograms={"latency": codec.decoded(codec.encoded_ns([ms * 1_000_000] * 10)[0])})
+
+
+STEADY = [second(20)] * 12
+SPEEDING_UP = [second(60 - 3 * at) for at in range(12)]
 
 
 class FixedSchedule(Schedule):
@@ -65,7 +73,7 @@ class FakeCollector:
         self.fault = ""
         self.heard: dict[str, float] = {}
         self.fold = FakeFold()
-        self.steady_after = 0
+        self.steady_after, self.seconds = 0, STEADY
 
     def write(self, record: dict[str, Any]) -> None:
         self._ledger.write(record)
@@ -79,7 +87,7 @@ class FakeCollector:
         self.ok += self.rate
         self.failed += self.fail_rate
         if self.ok + self.failed > self.steady_after:
-            self.fold.latest = [STEADY] * 12
+            self.fold.latest = self.seconds
 
 
 class FakeSampler:

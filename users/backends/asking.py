@@ -12,7 +12,7 @@ from users.redact import quoted
 from users.tls import OPEN, Security
 from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
 
-SETTLE_S, SETTLE_TRIES = 0.05, 20
+AGAIN_S, TRIES = 0.05, 20
 STATED = ("model", "weights", "emulated", "precision", "machine")
 MOST = 120
 """Characters shown of each."""
@@ -57,10 +57,10 @@ def read_counters(endpoint: Endpoint) -> dict[str, Any]:
 def counted(read: Callable[[], dict[str, Any]], least: int, sleep: Callable[[float], None]) -> dict[str, Any]:
     """What is read once it holds `least` requests, or patience ends: some count one after answering it."""
     now = read()
-    for _ in range(SETTLE_TRIES):
+    for _ in range(TRIES):
         if "requests" not in now.get("counters", {}) or requests_in(now) >= least:
             break
-        sleep(SETTLE_S)
+        sleep(AGAIN_S)
         now = read()
     return now
 

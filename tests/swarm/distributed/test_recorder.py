@@ -148,7 +148,11 @@ def test_users_and_progress(recorder: Recorder) -> None:
     tally = recorder.tally("measure")
     assert (tally.ok, tally.failed, tally.abandoned, tally.finished) == (4, 0, 1, 4)
     assert tally.users_ns == {1: (0, 250), 2: (1000, 1500)}
-    assert tally.spans_ns == 250 + 500
+    assert tally.spans_ns(recorder.tally("drain")) == 250 + 500
+    recorder.add(result(300, 50, user=1)._replace(phase="drain"))
+    recorder.add(result(400, 50, user=1)._replace(phase="drain"))
+    # the time that user 1 took for itself until its next request belongs to the one before
+    assert tally.spans_ns(recorder.tally("drain")) == 300 + 500
     recorder.begin_cell()
     assert recorder.tally("measure").finished == 0
 

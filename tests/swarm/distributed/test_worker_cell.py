@@ -10,12 +10,12 @@ from swarm.distributed.worker_cell import check_reach
 from swarm.errors import StudyError
 from tests.certificates import Certificates
 from tests.stand_ins import stand_in
-from tests.swarm.distributed.test_worker import ONNX, WorkerRunner, assigned, runner
+from tests.swarm.distributed.test_worker import ONNX, WorkerRunner, assigned, environment, runner
 from tests.tls_proxy import behind_tls
 from users.endpoint import Endpoint
 from users.tls import OPEN, Security
 
-__all__ = ["runner"]
+__all__ = ["environment", "runner"]
 VARIABLE = "INFERSWARM_ONNX_TOKEN"
 
 

@@ -59,6 +59,14 @@ def test_an_open_loads_time_is_the_length_of_its_phase() -> None:
     assert rates(arrivals, {**drained, "due": None}).rate(CELL, "requests") == 1.25
 
 
+def test_a_closed_loops_time_is_the_mean_of_its_users() -> None:
+    drained = {"kind": "drained", "cell": CELL, "repeat": 1, "worker": "w0", "due": None}
+    first = {**drained, "users": 3, "users_ns": 3 * S}
+    second = {**drained, "worker": "w1", "users": 1, "users_ns": 2 * S}
+    found = rates(told(0, 5), told(1, 5, worker="w1"), first, second, told(10, 6, repeat=2))
+    assert found.rate(CELL, "requests") == (5 + 5 + 6) / (5 / 4 + 1)
+
+
 def test_the_current_rate_is_of_whole_seconds_of_the_cell_under_load() -> None:
     seconds = [told(0, 2), told(1, 10), told(2, 12), told(4, 6), told(5, 1)]
     found = rates(*seconds)

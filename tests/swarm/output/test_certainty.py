@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmarks.stops import ALIKE, INDEPENDENT, ROUGH, STORMS, Phase, stopped_after
+from benchmarks.simulating.stops import ALIKE, INDEPENDENT, ROUGH, STORMS, Phase, stopped_after
 from reports.fold.windows import Results
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.summary.blocks import BlockSeries

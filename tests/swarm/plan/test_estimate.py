@@ -23,6 +23,12 @@ def test_each_run_measures_and_the_first_of_a_server_and_batch_warms_up() -> Non
     assert estimate_s(batches, 10) == 2 * 10 + 4 * 2
 
 
+def test_another_setting_loads_the_model_anew_and_takes_a_warm_up() -> None:
+    (one,) = runs(1)
+    delayed = [PlannedRun(replace(one.cell, queue_delay_us=us), 1) for us in (0, 0, 5_000, 0, 0)]
+    assert estimate_s(delayed, 10) == 3 * 10 + 5 * 2
+
+
 def test_at_a_rate_requests_need_their_time() -> None:
     assert estimate_s(runs(1, load="open", level=2, requests=100), 10) == 10 + 50
     assert estimate_s(runs(1, load="open", level=200, requests=100), 10) == 10 + 2

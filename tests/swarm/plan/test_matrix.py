@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from reports.fold.windows import Arrivals, Distribution, RequestCounts
+from reports.fold.windows import Arrivals, RequestCounts
+from reports.histogram.percentiles import Distribution
 from reports.ledger.axes import Topology
 from reports.limit import Limit
 from reports.summary.summary import Summary

@@ -34,8 +34,8 @@ def of_search(seen: list[RateTried]) -> list[float]:
 
 def test_it_doubles_then_tries_the_median_then_confirms_a_lower_rate() -> None:
     seen = tried(lambda rate: rate <= 100)
-    assert of_search(seen)[:5] == [8, 16, 32, 64, 128]
-    assert 64 < of_search(seen)[5] < 128
+    assert of_search(seen)[:6] == [8, 16, 32, 64, 128, 128]
+    assert 64 < of_search(seen)[6] < 128
     assert len(of_search(seen)) <= SEARCHING_STEPS
     assert [run.confirming for run in seen[-4:]] == [False, True, True, True]
     (answer,) = {run.rate for run in seen if run.confirming}
@@ -57,10 +57,42 @@ def test_where_no_rate_keeps_the_bound_it_gives_up() -> None:
     assert seen == [run for run in seen if not run.confirming]
 
 
-def test_where_every_rate_keeps_it_the_highest_is_confirmed() -> None:
+def test_where_every_rate_keeps_it_none_is_confirmed() -> None:
+    """The highest rate was not reached, whatever the last one was."""
     seen = tried(lambda rate: True)
-    assert of_search(seen) == [8.0 * 2**power for power in range(SEARCHING_STEPS)]
-    assert [run.rate for run in seen if run.confirming] == [8.0 * 2**15] * 3
+    assert seen == [RateTried(8.0 * 2**power, True) for power in range(SEARCHING_STEPS)]
+
+
+def test_a_client_that_can_send_no_more_ends_the_doubling() -> None:
+    """Two runs at which the rate was missed are a limit, and the answer is below it."""
+    seen = tried(lambda rate: True if rate <= 3_000 else None)
+    assert max(of_search(seen)) == 4_096
+    assert of_search(seen).count(4_096) == 2
+    assert confirmations(told(seen)) == 3
+    assert 2_500 <= seen[-1].rate <= 3_000
+
+
+@pytest.mark.parametrize("spoilt", [1, 2, 3])
+def test_first_runs_that_miss_for_another_reason_do_not_hold_the_search(spoilt: int) -> None:
+    """The lowest miss of the descent is made once more, and the doubling goes on over those above."""
+    runs = iter(range(MOST_STEPS))
+    seen = tried(lambda rate: next(runs) >= spoilt and rate <= 100)
+    assert 85 <= seen[-1].rate <= 100
+    assert confirmations(told(seen)) == 3
+    low, high = highest_rate(told(seen)).interval
+    assert low <= 100 <= high < 200
+
+
+def test_a_stall_ends_no_doubling() -> None:
+    runs = iter(range(MOST_STEPS))
+    seen = tried(lambda rate: next(runs) != 2 and rate <= 100)
+    assert of_search(seen)[:6] == [8, 16, 32, 32, 64, 128]
+    assert 85 <= seen[-1].rate <= 100
+
+
+def test_a_miss_that_tells_nothing_twice_is_not_made_a_third_time() -> None:
+    seen = tried(lambda rate: True if rate <= 8 else None)
+    assert of_search(seen).count(16) == 2
 
 
 def test_a_rate_that_a_confirming_run_missed_is_left_for_a_lower_one() -> None:
@@ -200,14 +232,14 @@ def test_latency_beyond_the_bound_is_a_miss_whatever_the_client_lacked(tmp_path:
     said, study = conducted(
         CELLS[:1], tmp_path, lambda run: ("client-bound",) if run.cell.level > 100 else ()
     )
-    assert "128  p99 128.0 ms, not met; searching: 87.8 (44.5–167)/s after 5 runs" in said
+    assert "128  p99 128.0 ms, not met; searching: 89 (45–200)/s after 5 runs" in said
     assert judged_by_report(study) == judged_by_search(said)
 
 
 def test_one_cell_after_the_other(tmp_path: Path) -> None:
     said, _ = conducted(CELLS, tmp_path, lambda run: ())
     assert said[:5] == [f"{rate}  p99 {rate}.0 ms, met" for rate in (8, 16, 32, 64)] + [
-        "128  p99 128.0 ms, not met; searching: 87.8 (44.5–167)/s after 5 runs"
+        "128  p99 128.0 ms, not met; searching: 89 (45–200)/s after 5 runs"
     ]
     assert said[-1].endswith("/s: 3 of 3")
     assert said[len(said) // 2 :] == said[: len(said) // 2]

@@ -198,7 +198,8 @@ KINDS = {
     ),
     "link-rate": CaveatKind("Correct --link-mbit: it is the rate of one client host's narrowest link."),
     "littles-law": CaveatKind(
-        "Users were not waiting all the time: look for time of the client's own between two requests."
+        "Fewer requests in flight than users: the client itself spent time between requests, so check its "
+        "CPU and its event loop. More: look for a clock that jumped or results that were lost."
     ),
     "out-of-range": CaveatKind(
         "Look for a clock that jumped or a request that hung; such values were clamped."
@@ -213,7 +214,7 @@ KINDS = {
         "The inputs are random numbers: the load is real, the embeddings mean nothing."
     ),
     "rising-latency": CaveatKind(
-        "Lower the rate if more arrives than the server answers: its percentiles depend on how long it lasts."
+        "Lower the rate if more arrives than the server answers: its percentiles depend on the run's length."
     ),
     "several-servers": CaveatKind(
         "Give the endpoint the address of one replica, or read each replica's own metrics: the server's "

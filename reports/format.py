@@ -32,11 +32,18 @@ def with_interval(
 
     `unit` comes behind the value, `what` before the interval: 30.5 ms (95 % CI 29.8–31.4).
     """
-    if low is None or high is None:
-        return f"{form(value, 3)}{unit}"
-    significant = 2 if (high - low) / 2 >= COARSE * abs(value) else 3
-    shown, *ends = (form(one, significant) for one in (value, low, high))
-    return f"{shown}{unit} ({what}{'–'.join(ends)})"
+    shown = f"{form(value, told_digits(value, low, high))}{unit}"
+    return shown if low is None or high is None else f"{shown} ({what}{ends(value, low, high, form)})"
+
+
+def ends(value: float, low: float, high: float, form: Form = digits) -> str:
+    """29.8–31.4, the interval of a value, with as many digits as the value has beside it."""
+    return "–".join(form(end, told_digits(value, low, high)) for end in (low, high))
+
+
+def told_digits(value: float, low: float | None, high: float | None) -> int:
+    """Two significant digits of a value whose interval reaches COARSE to either side, else three."""
+    return 2 if low is not None and high is not None and (high - low) / 2 >= COARSE * abs(value) else 3
 
 
 def known(value: float | None, unit: float = 1) -> str:

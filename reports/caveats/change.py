@@ -5,7 +5,7 @@ from math import exp, expm1, log
 
 import numpy as np
 
-from reports.summary.slices import Floats, Trend, trend_of
+from reports.summary.slices import Floats, trend_of
 
 LEAST_POINTS, MOST_POINTS = 10, 60
 """With fewer, nothing can be told from noise; more are joined, since the limits are known up to so many."""
@@ -13,6 +13,8 @@ LEAST_SIDE = 3
 """Points on each side of a step: one or two are an outlier."""
 LEAST_CHANGE = log(1.10)
 """A tenth, up or down: less is no reason to measure again, however sure it is."""
+ENDS = 5
+"""A slope is told by the means of the first and the last of so many parts."""
 RESOLUTION = 0.001
 """A point is never known better than a bucket of the histograms is wide."""
 POINTS = (10, 15, 20, 30, 40, 60)
@@ -31,10 +33,15 @@ class LatencySeries:
     logs: Floats
 
     @property
+    def width(self) -> int:
+        """How many neighbours are joined to one of at most MOST_POINTS."""
+        return max(1, -(-len(self.logs) // MOST_POINTS))
+
+    @property
     def joined(self) -> "LatencySeries":
         """The same in at most MOST_POINTS, each the mean of as many neighbours."""
-        width = -(-len(self.logs) // MOST_POINTS)
-        if width <= 1:
+        width = self.width
+        if width == 1:
             return self
         starts = np.arange(0, len(self.logs), width)
         counts = np.diff([*starts, len(self.logs)])
@@ -72,32 +79,42 @@ class LatencyChange:
 
 
 def change_of(series: LatencySeries) -> LatencyChange | None:
-    """The slope or the step, whichever leaves less unexplained, that neither noise nor less than a tenth is.
-
-    Both statistics are differences in their standard errors were all points independent; their limits allow
-    for neighbours that are alike. Source of the limits by simulation: D. W. K. Andrews, Tests for parameter
-    instability and structural change with unknown change point, Econometrica 61 (1993).
-    """
-    series = series.joined
-    count = len(series.logs)
-    if count < LEAST_POINTS:
+    """The slope or the step, whichever leaves less unexplained, that is neither noise nor below a tenth."""
+    points = series.joined
+    if len(points.logs) < LEAST_POINTS:
         return None
+    step_t, first = steepest_step(points.logs, range(len(points.logs)))
+    slope_t = slope_statistic(points)
+    slope_limit, step_limit = limits(len(points.logs))
     found = []
-    trend = trend_of(series.at_s, series.logs)
-    slope_t = abs(trend.slope) / max(trend.error, _least_error(series.at_s))
-    if slope_t > np.interp(count, POINTS, SLOPE_LIMITS):
-        found.append((slope_t, _sloped(series, trend)))
-    step_t, first = steepest_step(series.logs)
-    if step_t > np.interp(count, POINTS, STEP_LIMITS):
+    if slope_t > slope_limit:
+        found.append((slope_t, _sloped(points)))
+    if step_t > step_limit:
         found.append((step_t, _stepped(series, first)))
     known = [(t, one) for t, one in found if abs(one.size) >= LEAST_CHANGE]
     return max(known, key=lambda one: one[0])[1] if known else None
 
 
-def steepest_step(logs: Floats) -> tuple[float, int]:
-    """The greatest difference of the means before and from a point on, in standard errors; and that point."""
+def limits(count: int) -> tuple[float, float]:
+    """Of the statistics of a slope and a step in so many points: what is beyond is hardly ever noise.
+
+    Both are differences in their standard errors were all points independent; their limits allow for
+    neighbours that are alike. Source of the limits by simulation: D. W. K. Andrews, Tests for parameter
+    instability and structural change with unknown change point, Econometrica 61 (1993).
+    """
+    return float(np.interp(count, POINTS, SLOPE_LIMITS)), float(np.interp(count, POINTS, STEP_LIMITS))
+
+
+def slope_statistic(series: LatencySeries) -> float:
+    """The slope of three points or more in its standard errors, without its sign."""
+    trend = trend_of(series.at_s, series.logs)
+    return abs(trend.slope) / max(trend.error, _least_error(series.at_s))
+
+
+def steepest_step(logs: Floats, among: range) -> tuple[float, int]:
+    """The greatest difference of the means before and from one of some points, in standard errors; and it."""
     count = len(logs)
-    firsts = np.arange(LEAST_SIDE, count - LEAST_SIDE + 1)
+    firsts = np.arange(max(LEAST_SIDE, among.start), min(count - LEAST_SIDE + 1, among.stop))
     around = logs - logs.mean()
     sums = np.cumsum(around)[firsts - 1]
     # The mean of all is 0, so that the sums on both sides are opposite.
@@ -108,14 +125,20 @@ def steepest_step(logs: Floats) -> tuple[float, int]:
     return float(statistics[best]), int(firsts[best])
 
 
-def _sloped(series: LatencySeries, trend: Trend) -> LatencyChange:
-    first_s, last_s = float(series.at_s[0]), float(series.at_s[-1])
-    middle, centre_s = float(series.logs.mean()), float(series.at_s.mean())
-    before, after = (middle + trend.slope * (at_s - centre_s) for at_s in (first_s, last_s))
-    return LatencyChange(exp(before), exp(after), first_s, last_s)
+def _sloped(points: LatencySeries) -> LatencyChange:
+    """From the mean of the first fifth to that of the last, each in its middle: the ends of a fitted line
+    may lie beyond everything that was seen.
+    """
+    count = len(points.logs) // ENDS
+    before, after = (float(end.mean()) for end in (points.logs[:count], points.logs[-count:]))
+    from_s, to_s = (float(end.mean()) for end in (points.at_s[:count], points.at_s[-count:]))
+    return LatencyChange(exp(before), exp(after), from_s, to_s)
 
 
-def _stepped(series: LatencySeries, first: int) -> LatencyChange:
+def _stepped(series: LatencySeries, joined_first: int) -> LatencyChange:
+    """As the points before they were joined show it, around the joined one."""
+    width = series.width
+    _, first = steepest_step(series.logs, range((joined_first - 1) * width, (joined_first + 1) * width + 1))
     before, after = (float(side.mean()) for side in (series.logs[:first], series.logs[first:]))
     at_s = float(series.at_s[first])
     return LatencyChange(exp(before), exp(after), at_s, at_s)

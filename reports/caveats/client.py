@@ -6,8 +6,9 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.health import ClientHealth
-from reports.fold.windows import Arrivals, Distribution, Offered, Windows
+from reports.fold.windows import Arrivals, Offered, Windows
 from reports.format import digits, ms
+from reports.histogram.percentiles import Distribution
 
 BUSY_PCT = 90
 """Of one core: a worker is one process that runs Python on one core."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from reports.caveat import Caveat, caveat
-from reports.caveats.change import LEAST_CHANGE, LEAST_POINTS, LatencyChange, LatencySeries, change_of
+from reports.caveats.change import LEAST_CHANGE, LatencyChange, LatencySeries, change_of
 from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
 from reports.format import digits, ms
-from reports.summary.slices import LEAST_KEPT, Slice, sliced, start_up
+from reports.summary.slices import Slice, sliced, start_up
 
 WARM_UP, MEASURE = "warm-up", "measure"
 
@@ -31,17 +31,18 @@ def drift_caveats(run: RunRecords) -> Iterator[Caveat]:
 
 
 def changed(warm_up: Sequence[Slice], measured: Sequence[Slice]) -> LatencyChange | None:
-    """What changed in the measure phase: as it shows there, or else together with the end of the warm-up.
+    """What changed in the measure phase: as it shows there, or else together with the warm-up before it.
 
-    Of the warm-up what follows its start-up counts. A step in it, or where the measure phase begins, is none
-    of the measure phase, and of a slope only what passes there is compared with the least change.
+    Of the warm-up what follows its start-up counts, or all of a short ramp: the load is the same. A step in
+    it, or where the measure phase begins, is none of the measure phase, and of a slope only what passes there
+    is compared with the least change. Fewer than ten slices together are not judged.
     """
-    if len(measured) < LEAST_POINTS:
+    if not measured:
         return None
     if found := change_of(series(measured)):
         return found
     kept = warm_up[start_up(np.array([one.log_ns for one in warm_up])) :]
-    found = change_of(series([*kept, *measured])) if len(kept) >= LEAST_KEPT else None
+    found = change_of(series([*kept, *measured]))
     if found is None:
         return None
     began_s, passed_s = measured[0].at_s, measured[-1].at_s - measured[0].at_s
@@ -57,16 +58,21 @@ def series(slices: Sequence[Slice]) -> LatencySeries:
 
 
 def told(found: LatencyChange, began_s: int, load: str) -> Caveat:
-    """In words, `began_s` being the second in which the measure phase began."""
+    """In words, `began_s` being the second in which the measure phase began.
+
+    Latency that rises under an open load, by a slope or at once, is what too high a rate does.
+    """
     went = f"from {ms(found.before_ns)} to {ms(found.after_ns)} ms ({found.percent:+.0f} %)"
+    rises = found.size > 0
+    queue = load == "open" and rises
     if found.is_step:
         at = f"{found.from_s - began_s:,.0f} s into the measure phase"
-        return caveat("regime-change", f"mean latency went {went} {at}")
-    rises, over_s, early_s = found.size > 0, found.to_s - found.from_s, began_s - found.from_s
+        return caveat("rising-latency" if queue else "regime-change", f"mean latency went {went} {at}")
+    over_s, early_s = found.to_s - found.from_s, began_s - found.from_s
     early = f", of which {early_s:,.0f} s before the measure phase" if early_s > 0 else ""
     said = f"mean latency {'rose' if rises else 'fell'} {went} over {over_s:,.0f} s{early}"
     a_second = f"{digits(100 * abs(found.per_s))} % a second"
-    return caveat("rising-latency" if load == "open" and rises else "drift", f"{said}: {a_second}")
+    return caveat("rising-latency" if queue else "drift", f"{said}: {a_second}")
 
 
 def _slices(run: RunRecords, first_s: int, end_s: int) -> list[Slice]:

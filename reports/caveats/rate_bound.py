@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from reports.caveat import Trait, coded
-from reports.caveats.run import ENOUGH
-from reports.fold.windows import LEAST_RESULTS
-from reports.summary.summary import Summary, percentile_ms, tainting
+from reports.histogram.percentiles import ENOUGH, LEAST_RESULTS
+from reports.summary.summary import LatencyAt, Summary, tainting
 
 MOST_MS = 3_600_000.0
 """That a histogram of latencies can tell."""
@@ -43,7 +42,7 @@ class RateBound:
 
     def exceeded_by(self, run: Summary) -> bool:
         """Whether the latency of a run is known and above the limit."""
-        found_ms = percentile_ms(run, self.percentile)
+        found_ms = LatencyAt(self.percentile)(run)
         return found_ms is not None and found_ms > self.limit_ms
 
     def met_by(self, run: Summary) -> bool | None:
@@ -60,4 +59,4 @@ class RateBound:
             return None
         if run.counts.failures or run.sent.dropped:
             return False
-        return None if codes or percentile_ms(run, self.percentile) is None else True
+        return None if codes or LatencyAt(self.percentile)(run) is None else True

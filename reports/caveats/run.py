@@ -9,11 +9,10 @@ from reports.fold.replicas import too_few
 from reports.fold.server import ServerSide
 from reports.fold.windows import REFUSALS, Windows, undrained
 from reports.format import digits, plural
+from reports.histogram.percentiles import ENOUGH
 from reports.ledger.ledger import Record
 from reports.summary.summary import Summary, users_busy
 
-ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
-"""Results behind a percentile that is to be trusted: ten of them must lie beyond it."""
 LITTLES_SHARE = 0.02
 """Of the users' time: less is the cost of any client, and changes no figure that is shown to three digits."""
 SERVERS_OWN = ("ABORTED", "DATA_LOSS", "INTERNAL", "UNAVAILABLE", "UNKNOWN")
@@ -58,7 +57,7 @@ def run_caveats(
 
 
 def _mismatch(counted: int, counts: Windows) -> str:
-    others = f" and at most {counts.beyond} of other phases" if counts.beyond else ""
+    others = f" and at most {counts.other_phases} of other phases" if counts.other_phases else ""
     return f"sent {counts.sent} requests{others}, the server counted {counted}"
 
 
@@ -72,9 +71,11 @@ def littles_law(run: Summary, drained: Sequence[Record]) -> Iterator[Caveat]:
     """The caveat of users that did not wait for answers all the time.
 
     Of ledgers whose workers do not tell of each user's time nothing is said: there the time before a user's
-    first request counts as idle.
+    first request counts as idle. Nor where some users had no answer, or a worker was lost: their requests are
+    missing, and not sent late.
     """
     told = drained and all("users_ns" in line for line in drained)
+    told = told and sum(line["users"] for line in drained) == run.level
     share = users_busy(run) if told else None
     if share is None or abs(1 - share) <= LITTLES_SHARE:
         return

@@ -15,12 +15,12 @@ from reports.gates.evidence import MOST_REPEATS
 from reports.gates.require import COMPARABLE, hint
 from reports.gates.source import source_of
 from reports.gates.thresholds import LEAST_EFFECT
-from reports.gates.verdict import LEAST_REPEATS
 from reports.page.page import Page, Section
 from reports.page.table import Table, table_of
 from reports.render.console import NOT_TOLD, OK, print_page, public_path, refused
 from reports.render.files import write_whole, writing
 from reports.render.markdown import render_markdown
+from reports.stats.paired import LEAST_REPEATS
 from reports.study.study import Study, load_study
 
 MEASURES = ("images_per_s", "latency_p50_ms", "latency_p95_ms")

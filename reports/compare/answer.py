@@ -22,15 +22,13 @@ from reports.compare.matching import (
 )
 from reports.format import digits, plural, sentence
 from reports.page.answer import AnswerRow, repeated
-from reports.stats.repeats import COMPARABLE_RUNS
+from reports.stats.paired import ADVISED_REPEATS, LEAST_REPEATS, NOT_SIGNIFICANT
 
 KINDS = (
-    *(FASTER, SLOWER, NONE_SHOWN),
+    *(FASTER, SLOWER, NOT_SIGNIFICANT),
     *(f"{way}, {UNCONFIRMED}" for way in (FASTER, SLOWER, ALIKE)),
     INVALID,
 )
-ADVISED = 5
-REPEATS = f"--repeats {ADVISED}"
 
 
 def answers(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[AnswerRow]:
@@ -84,8 +82,8 @@ def _compared(counts: Counter[str], cells: int) -> str:
         word, count = (FASTER, faster) if faster else (SLOWER, slower)
         where = "" if count == cells else f" in {count} of {plural(cells, 'cell')}"
         return f"{{other}} is {word} than {{base}}{where}."
-    if counts[NONE_SHOWN]:
-        return "no difference shown between {other} and {base}."
+    if counts[NOT_SIGNIFICANT]:
+        return f"{{other}} is {NOT_SIGNIFICANT} from {{base}}."
     return "not confirmed whether {other} is faster than {base}."
 
 
@@ -145,14 +143,14 @@ def _to_fix(base: Side, other: Side, pair: Sequence[Match]) -> Iterator[str]:
 
 
 def _to_rerun(base: Side, other: Side, pair: Sequence[Match]) -> Iterator[str]:
-    """Which sides have single runs; those that others published cannot be run again."""
-    few = [side for side, figures in _figures(base, other, pair) if single(figures)]
+    """Which sides have too few runs; those that others published cannot be run again."""
+    lacking = [side for side, figures in _figures(base, other, pair) if few(figures)]
     ours, theirs = (
-        [side for side in few if (side.kind == PUBLISHED) is published] for published in (False, True)
+        [side for side in lacking if (side.kind == PUBLISHED) is published] for published in (False, True)
     )
     if ours:
         which = "both" if len(ours) > 1 else _the(ours[0])
-        yield f"rerun {which} with {REPEATS} to confirm"
+        yield f"rerun {which} with --repeats {ADVISED_REPEATS} to confirm"
     if theirs:
         verb = "has" if len(theirs) == 1 else "have"
         yield f"{' and '.join(map(_the, theirs))} {verb} 1 published run a cell, which cannot be repeated"
@@ -167,15 +165,15 @@ def _figures(base: Side, other: Side, pair: Sequence[Match]) -> list[tuple[Side,
     return [(base, [it.base for it in pair]), (other, [it.other for it in pair])]
 
 
-def single(figures: Iterable[Figure]) -> bool:
+def few(figures: Iterable[Figure]) -> bool:
     """Whether a cell has too few runs to compare."""
-    return any(len(it.values) < COMPARABLE_RUNS for it in figures)
+    return any(len(it.values) < LEAST_REPEATS for it in figures)
 
 
 def rerun(side: Side, pair: Sequence[Match]) -> str:
     """The candidate's own command with repeats; empty where it has enough or its command is not known."""
     command = str((side.header.get("options") or {}).get("command") or "")
-    return repeated(command, ADVISED) if single(it.other for it in pair) else ""
+    return repeated(command, ADVISED_REPEATS) if few(it.other for it in pair) else ""
 
 
 def what_differs(sides: Sequence[Side], found: Sequence[Difference]) -> tuple[str, str]:

@@ -8,13 +8,12 @@ from scipy.special import stdtr
 
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
-from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN, UNCONFIRMED, Figure
+from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN, SPOKEN, UNCONFIRMED, Figure
 from reports.compare.tables import verdict_head
-from reports.format import MISSING, digits
+from reports.format import MISSING, digits, plural
 from reports.page.table import Table, table_of
 from reports.stats.log_ratio import welch
-from reports.stats.paired import ALPHA, holm
-from reports.stats.repeats import COMPARABLE_RUNS
+from reports.stats.paired import ALPHA, LEAST_REPEATS, holm
 
 FEWER, MORE = "fewer failures", "more failures"
 
@@ -39,7 +38,12 @@ class Failures:
     @property
     def repeated(self) -> bool:
         """Whether both sides have runs enough to compare."""
-        return min(len(self.base.values), len(self.other.values)) >= COMPARABLE_RUNS
+        return self.fewest >= LEAST_REPEATS
+
+    @property
+    def fewest(self) -> int:
+        """Runs of the side that has fewer."""
+        return min(len(self.base.values), len(self.other.values))
 
     @property
     def apart(self) -> float:
@@ -48,8 +52,10 @@ class Failures:
 
     @property
     def said(self) -> str:
-        """The verdict as readers meet it: open only where a side has one run."""
-        return f"{UNCONFIRMED}: 1 run" if self.verdict == INCONCLUSIVE else self.verdict
+        """The verdict as readers meet it: open only where a side has too few runs."""
+        if self.verdict == INCONCLUSIVE:
+            return f"{UNCONFIRMED}: {plural(self.fewest, 'run')}"
+        return SPOKEN.get(self.verdict, self.verdict)
 
     @property
     def p_even(self) -> float:
@@ -110,9 +116,10 @@ def failures_table(base: Side, others: Sequence[Side]) -> Table:
         "Failed requests",
         heads,
         (_failure_row(cell, [of.get(cell) for of in by_side]) for cell in cells),
-        caption="Percent of the requests, mean of all repeats; lower is better. A verdict needs two runs on "
-        "each side and allows for how much the repeats vary, for how few requests there were, and, by "
-        "Holm's method, for how many cells are compared. Cells without a failure are left out.",
+        caption="Percent of the requests, mean of all repeats; lower is better. A verdict needs "
+        f"{LEAST_REPEATS} runs on each side and allows for how much the repeats vary, for how few requests "
+        "there were, and, by Holm's method, for how many cells are compared. Cells without a failure are not "
+        "shown.",
         numeric=(1, *(2 + 2 * at for at in range(len(others)))),
     )
 

@@ -4,24 +4,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from reports.caveats.run import ENOUGH
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
-from reports.format import digits, milliseconds
-from reports.stats.failures import MOST_FAILED
+from reports.format import digits, milliseconds, plural
+from reports.histogram.percentiles import ENOUGH
+from reports.stats.failures import too_many
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.paired import told_apart, with_least_error
-from reports.stats.repeats import COMPARABLE_RUNS, grouped
+from reports.stats.paired import LEAST_REPEATS, NOT_SIGNIFICANT, told_apart, with_least_error
+from reports.stats.repeats import CONFIRM, grouped
 
 FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE = "faster", "slower", "no difference shown", "inconclusive"
 """Contract: the values of compare.csv."""
+SPOKEN = {NONE_SHOWN: NOT_SIGNIFICANT}
+"""How readers meet one of them."""
 UNCONFIRMED, INVALID = "unconfirmed", "invalid"
 """How readers meet what is inconclusive: with a magnitude, or not at all."""
 ALIKE = "about the same"
 MAGNITUDES = ((1.05, ALIKE), (1.25, "small"), (2.0, "medium"))
 """How large a ratio is, up to and including so many times; above the last it is large."""
 LARGE = "large"
-RERUN = "rerun with --repeats 5 to confirm"
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Match:
         """The verdict as it is counted: what repeats confirm, or else which way it came out."""
         if self.invalid:
             return INVALID
-        return f"{self.direction}, {UNCONFIRMED}" if self.doubts else self.verdict
+        return f"{self.direction}, {UNCONFIRMED}" if self.doubts else SPOKEN.get(self.verdict, self.verdict)
 
     @property
     def said(self) -> str:
@@ -141,7 +142,7 @@ class Match:
         if self.invalid:
             return f"{INVALID}: {', '.join(self.invalid)}"
         if not self.doubts:
-            return self.verdict
+            return self.kind
         size = magnitude(self.ratio.ratio)
         told = ALIKE if size == ALIKE else f"{self.direction}, {size}"
         return f"{told}, {UNCONFIRMED}: {', '.join(doubt.short for doubt in self.doubts)}"
@@ -195,13 +196,9 @@ def figure(rows: Sequence[Row], measure: Measure) -> Figure:
     """
     known = [row for row in rows if measure.of(row) is not None]
     free = [row for row in known if not row.disqualified]
-    kept = known if _failing(rows) or not free else free
-    return Figure(tuple(kept), tuple(value for row in kept if (value := measure.of(row)) is not None))
-
-
-def _failing(rows: Sequence[Row]) -> bool:
     failed, requests = (sum(row.numbers.get(name, 0.0) for row in rows) for name in ("failures", "requests"))
-    return 0 < MOST_FAILED * requests < failed
+    kept = known if too_many(failed, requests) or not free else free
+    return Figure(tuple(kept), tuple(value for row in kept if (value := measure.of(row)) is not None))
 
 
 def doubts_of(measure: Measure, figures: Sequence[Figure]) -> Iterator[Doubt]:
@@ -212,14 +209,15 @@ def doubts_of(measure: Measure, figures: Sequence[Figure]) -> Iterator[Doubt]:
     if any(row.succeeded is not None and row.succeeded < measure.least for row in rows):
         text = f"fewer than {measure.least:,} results in a run are too few for this percentile"
         yield Doubt("few results", f"{UNCONFIRMED}: {text}")
-    if single := [found for found in figures if len(found.values) < COMPARABLE_RUNS]:
+    if few := [found for found in figures if len(found.values) < LEAST_REPEATS]:
         # A rerun would tell, except where a run was published by others.
-        fix = "" if any(row.source for found in single for row in found.rows) else f"; {RERUN}"
-        yield Doubt("1 run", f"{UNCONFIRMED}: with 1 run on a side, a difference may be chance{fix}")
+        fix = "" if any(row.source for found in few for row in found.rows) else f"; {CONFIRM}"
+        fewest = plural(min(len(found.values) for found in few), "run")
+        yield Doubt(fewest, f"{UNCONFIRMED}: with {fewest} on a side, a difference may be chance{fix}")
 
 
 def _judged(it: Match, apart: bool) -> Match:
-    """With its verdict, given whether it is told from 1."""
+    """With its verdict, given whether its ratio differs significantly from 1."""
     if it.doubts:
         return it
     faster = (it.ratio.ratio > 1) == it.measure.more_is_faster

@@ -12,7 +12,7 @@ from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_study import of_published_study
 from reports.stats.figures import pair_name, pairing, stems
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.paired import ALPHA, LEAST_PAIRS, LESS, MORE, holm, p_unlike, paired_ratio, told_apart
+from reports.stats.paired import ALPHA, LEAST_REPEATS, LESS, MORE, holm, p_unlike, paired_ratio, told_apart
 from reports.stats.repeats import grouped
 from reports.topics.published.hypotheses import (
     CLAIMS,
@@ -28,13 +28,13 @@ Key = tuple[str, str, str]
 """Backend, as pairs of endpoints are named, payload, and what follows the users in a cell's name."""
 Sides = tuple[Figure, Figure]
 """HTTP's p50 and gRPC's."""
-FEW = f"fewer than {LEAST_PAIRS} repeats of both protocols on a side"
+FEW = f"fewer than {LEAST_REPEATS} repeats of both protocols on a side"
 CAPTION = (
     "Shown is gRPC's p50 over HTTP's at batch 1 with one user, on each side with the 95 % CI of its repeats "
     "in pairs, and one ratio over the other (Welch's t of the logs). The claim is false where two "
-    f"one-sided tests of 5 % place that within {LESS:g} to {MORE:g}, else true where it is told from 1, both "
-    "by Holm's method over the backends, and not tested where the two do not state different GPUs. It is "
-    "about the GPU alone: see What differs for the rest."
+    f"one-sided tests of 5 % place that within {LESS:g} to {MORE:g}, else true where it differs "
+    "significantly from 1, both by Holm's method over the backends. Sides that do not state different GPUs "
+    "do not test it. It is about the GPU alone: see What differs for the rest."
 )
 
 

@@ -9,15 +9,17 @@ from reports.cells_csv.sides import PUBLISHED, STUDY, Side
 from reports.compare.matching import LARGE, MAGNITUDES, UNCONFIRMED, Figure, Match, Measure, matches
 from reports.format import MISSING, moment
 from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.stats.paired import LEAST_REPEATS, NOT_SIGNIFICANT
 
 VALUES = (
-    "Values are medians of the valid repeats. The ratio, candidate over base, is of geometric means; its "
-    "95 % CI (Welch's t of the logs) needs two runs on each side, and without it a difference is "
-    f"{UNCONFIRMED}. Verdicts are judged of all cells and measures together: between two sides that do not "
-    "differ, the chance that any is said to is 5 % (Holm), so a CI that just excludes 1 may go with “no "
-    "difference shown”. What the machine drifted by from one study to the other is not covered: it counts as "
-    f"a difference. A ratio up to {', '.join(f'{most:g}× is {word}' for most, word in MAGNITUDES)}, and "
-    f"above that {LARGE}."
+    "Values are medians of the valid repeats, percentiles too; a study's own report has geometric means of "
+    "images/s and percentiles of all requests. The ratio, candidate over base, is of geometric means, with "
+    "the 95 % CI of Welch's t of the logs. With fewer than "
+    f"{LEAST_REPEATS} runs on a side a difference is {UNCONFIRMED}. Verdicts are judged of all cells and "
+    "measures together: between two sides that do not differ, the chance that any is said to is 5 % (Holm), "
+    f"so a CI that just excludes 1 may go with “{NOT_SIGNIFICANT}”. What the machine drifted by from one "
+    "study to the other is not covered: it counts as a difference. A ratio up to "
+    f"{', '.join(f'{most:g}× is {word}' for most, word in MAGNITUDES)}, and above that {LARGE}."
 )
 Found = Mapping[str, Mapping[str, Match]]
 """The matches of one measure by cell and by the candidate's role."""

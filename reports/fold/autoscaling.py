@@ -8,8 +8,9 @@ from typing import Any
 
 from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
-from reports.fold.windows import Results, told_percentiles_ns
+from reports.fold.windows import Results
 from reports.histogram.buckets import Buckets, together
+from reports.histogram.percentiles import told_percentiles_ns
 
 Stated = Mapping[str, Any]
 AFTER = "after"

@@ -6,7 +6,7 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.health import SECOND_NS, stealable_ns
-from reports.fold.windows import told_percentiles_ns
+from reports.histogram.percentiles import told_percentiles_ns
 from reports.ledger.ledger import Record
 
 CPU = "CPUExecutionProvider"

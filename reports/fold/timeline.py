@@ -8,8 +8,9 @@ from reports.fold.health import Shown
 from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.run_records import RunRecords, Second
 from reports.fold.server import ServerSide, between
-from reports.fold.windows import MILLI, Results, least_results, told_percentiles_ns
+from reports.fold.windows import MILLI, Results
 from reports.histogram.buckets import Buckets, percentiles_ns, together
+from reports.histogram.percentiles import least_results, told_percentiles_ns
 from reports.ledger.ledger import Record
 from reports.machines.gpus import ServersGpus
 from reports.machines.gpus import together as gpus_together
@@ -92,12 +93,12 @@ def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
         (row.phase, together(one.histogram("latency") for one in here.results.values()))
         for row, (_, here) in zip(rows, seconds, strict=True)
     ]
-    drawn = zip(*(joined(ended, percent) for percent in PERCENTS), strict=True)
+    drawn = zip(*(grouped_percentiles(ended, percent) for percent in PERCENTS), strict=True)
     for row, (p50, p95, p99) in zip(rows, drawn, strict=True):
         yield replace(row, drawn_p50_ns=p50, drawn_p95_ns=p95, drawn_p99_ns=p99)
 
 
-def joined(ended: Sequence[tuple[str, Buckets]], percent: float) -> list[float | None]:
+def grouped_percentiles(ended: Sequence[tuple[str, Buckets]], percent: float) -> list[float | None]:
     """A percentile for each of some seconds, given by their phase and what ended in them.
 
     As many neighbours of one phase are taken together as have the results that it takes, and share the

@@ -6,19 +6,12 @@ This is the one fold of a Window: of a second, of a worker, of a phase, in the r
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from math import ceil
 from statistics import fmean
-from typing import Self
 
 from reports.fold.records import ratio
-from reports.histogram.buckets import EMPTY, Buckets, compact, mean_ns, percentiles_ns
+from reports.histogram.buckets import EMPTY, Buckets, compact, mean_ns
 from reports.ledger.ledger import Record
 
-PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
-BEYOND, LEAST = 5, 20
-"""Results beyond a percentile that is told, and in all. With 5 beyond it "p99" lies between the true p97.7
-and p99.7 if all are independent; with fewer a single result decides the figure.
-"""
 MILLI = 1_000
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
@@ -102,8 +95,8 @@ class Windows(Results):
     have one; `refused_for` refusals by what the server says is full: `queue`, `rate` or, where the request is
     too large, `size`. `retry_after` of them said when to ask again, in `retry_after_s` seconds together.
     `connects` are successes for which a connection was made; None where a window does not tell.
-    `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended. `beyond`
-    are requests of other phases that were at the server between its two readings.
+    `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended.
+    `other_phases` are requests of those that were at the server between its two readings.
     """
 
     seen: int = 0
@@ -120,7 +113,7 @@ class Windows(Results):
     connects: int | None = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
-    beyond: int = 0
+    other_phases: int = 0
 
     @property
     def sent(self) -> int:
@@ -130,7 +123,7 @@ class Windows(Results):
     @property
     def at_server(self) -> int:
         """The most that the server may have counted between its readings, which were made under load."""
-        return self.sent + self.beyond
+        return self.sent + self.other_phases
 
     @property
     def span_ns(self) -> int:
@@ -171,54 +164,6 @@ def abandoned(workers: Mapping[str, Windows], drained: Sequence[Record]) -> int:
     """Requests killed at the stop; a worker's drained line knows better what it abandoned."""
     stated = {line["worker"]: int(line["abandoned"]) for line in drained}
     return sum(seen.abandoned for name, seen in workers.items() if name not in stated) + sum(stated.values())
-
-
-def least_results(percent: float) -> int:
-    """How many results a percentile takes to be told: 20 for p50, 100 for p95, 5,000 for p99.9."""
-    return max(LEAST, ceil(round(100 * BEYOND / (100 - percent), 6)))
-
-
-LEAST_RESULTS = {f"p{percent:g}": least_results(percent) for percent in PERCENTS}
-"""By name."""
-
-
-def told_percentiles_ns(values: Buckets, percents: Sequence[float]) -> list[float | None]:
-    """Percentiles of a histogram, None for each that it has too few results for."""
-    results = values.total
-    found = zip(percents, percentiles_ns(values, percents), strict=True)
-    return [value_ns if results >= least_results(percent) else None for percent, value_ns in found]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Distribution:
-    """Mean, percentiles and maximum of some durations; None without any, and where they are too few.
-
-    `few_p95_ns` is the p95 of fewer results than it takes: checks of the load generator read it by
-    `any_p95_ns`, since a generator that is too slow must be found in few results, too. It is shown nowhere.
-    """
-
-    mean_ns: float | None = None
-    p50_ns: float | None = None
-    p90_ns: float | None = None
-    p95_ns: float | None = None
-    p99_ns: float | None = None
-    p999_ns: float | None = None
-    max_ns: float | None = None
-    few_p95_ns: float | None = None
-
-    @classmethod
-    def of(cls, values: Buckets) -> Self:
-        """Of the values of a histogram."""
-        p50, p90, p95, p99, p999 = told_percentiles_ns(values, PERCENTS)
-        any_p95, most = percentiles_ns(values, (95.0, 100.0))
-        few = any_p95 if p95 is None else None
-        told = {"p50_ns": p50, "p90_ns": p90, "p95_ns": p95, "p99_ns": p99, "p999_ns": p999}
-        return cls(mean_ns=mean_ns(values), max_ns=most, few_p95_ns=few, **told)
-
-    @property
-    def any_p95_ns(self) -> float | None:
-        """The p95, however few results it is of; None without any."""
-        return self.few_p95_ns if self.p95_ns is None else self.p95_ns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,9 +264,9 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
 def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record]) -> float | None:
     """How long a run measured, in ns; None where nothing began.
 
-    Under closed-loop load the mean over users of the time from the first start to the last end of each: a
-    rate over it has neither the time before a user's first request nor that after its last one, and times the
-    mean service time it is the requests in flight (Little's law). Older ledgers do not tell of users: there
+    Under closed-loop load the mean over users of the time from the first start of each to its first one after
+    the phase: a rate over it has whole cycles of a user, its own time included, and times the mean service
+    time it is the requests in flight (Little's law). Older ledgers do not tell of users: there
     it is the longest span of a worker, in which some had not begun and others had ended.
 
     Under open-loop load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that
@@ -337,9 +282,9 @@ def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record])
     return ratio(whole_ns, users) if whole_ns else max(spans, default=0) or None
 
 
-def beyond(drained: Sequence[Record]) -> int:
+def other_phases(drained: Sequence[Record]) -> int:
     """Requests of other phases that the server may have counted between its readings; 0 in older ledgers."""
-    return sum(int(line.get("beyond") or 0) for line in drained)
+    return sum(int(line.get("other_phases") or 0) for line in drained)
 
 
 def undrained(workers: Iterable[str], drained: Sequence[Record]) -> list[str]:

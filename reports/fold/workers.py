@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from reports.fold.health import HealthSums
 from reports.fold.records import grouped
 from reports.fold.run_records import RunRecords
-from reports.fold.windows import Windows, measure_ns, told_percentiles_ns
+from reports.fold.windows import Windows, measure_ns
+from reports.histogram.percentiles import told_percentiles_ns
 from reports.ledger.ledger import Record
 
 PERCENTS = (50.0, 95.0, 99.0)

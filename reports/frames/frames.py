@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from pandas import DataFrame
@@ -22,12 +22,12 @@ from reports.page.disclosures import disclosures, guessed, silent_said
 from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, Value, by_cell, resting_on, spread_of
 from reports.study.study import Study, load_study, notices
-from reports.summary.summary import percentile_ms
+from reports.summary.summary import LatencyAt
 from reports.topics.runs.workers import hints
 
 MEASURES: Mapping[str, Value] = {
     "images_per_s": images_per_s,
-    **{f"latency_{name}_ms": partial(percentile_ms, percentile=name) for name in ("p50", "p95", "p99")},
+    **{f"latency_{name}_ms": LatencyAt(name) for name in ("p50", "p95", "p99")},
 }
 """Columns of cells.csv that have the repeats' median, lowest and highest beside them."""
 DOUBTS = ("disqualified", *(f"{name}_{end}" for name in MEASURES for end in ("median", "low", "high")))
@@ -54,7 +54,8 @@ class Frames:
     `cells`: one row for each run that was begun, in run order, with the columns of cells.csv; then
     `disqualified`, whether a caveat disqualifies the run, and for images_per_s and each of latency_p50_ms,
     latency_p95_ms and latency_p99_ms the `_median`, `_low` and `_high` of its cell: the median, lowest and
-    highest of the repeats that count, where the report has percentiles of all their requests. Those are all
+    highest of the repeats that count. The report has the geometric mean of images per second, and percentiles
+    of all requests of these repeats together. Those are all
     that are not disqualified, or all where each is; a single one has no lowest and highest.
 
     `timeline`: one row for each second of every run, in run order, with the columns of timeline.csv.

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, inf
 
-from reports.format import NS_PER_MS, digits, plural
+from reports.format import NS_PER_MS, plural
 from reports.gates.evidence import Evidence, of_values
 from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
-from reports.gates.verdict import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, allowed, shown, unknown
+from reports.gates.verdict import FAIL, INCONCLUSIVE, PASS, Claim, allowed, shown, unknown
 from reports.histogram.buckets import Buckets, percentiles_ns
-from reports.stats.paired import mean_of
+from reports.stats.paired import LEAST_REPEATS, mean_of
 from reports.stats.shares import LEAST_BLOCKS, Share, seconds_needed, share_of
 from reports.summary.blocks import BlockSeries
 
@@ -95,6 +95,9 @@ def _by_requests(threshold: Threshold, cell: str, source: GateSource, counted: C
         more = ceil(LEAST_BLOCKS * runs / max(1, len(seconds.blocks))) - runs
         return unknown(threshold, cell, why, runs, more)
     evidence, short = of_seconds(threshold, seconds, runs), _short(threshold, len(seconds.blocks))
+    if not threshold.require.at_most and evidence.value == inf:
+        why = f"no result: {threshold.require.column} lies among requests without a reply"
+        return unknown(threshold, cell, why, runs)
     return Claim(threshold=threshold, cell=cell, evidence=evidence, runs=runs, short=short)
 
 
@@ -104,7 +107,8 @@ def _short(threshold: Threshold, seconds: int) -> str:
     allowed = 1 - percent / 100 if percent else threshold.tolerated
     if not threshold.require.at_most or not allowed < 1 or seconds >= (needed := seconds_needed(allowed)):
         return ""
-    return f"{seconds} seconds do not show that fewer than {digits(100 * allowed)} % are bad, {needed:,} may"
+    at_most = f"at most {round(100 * allowed, 9):g} % are late or failed"
+    return f"{seconds:,} s cannot show that {at_most}; at least {needed:,} s can"
 
 
 def of_seconds(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
@@ -167,8 +171,10 @@ def _of_shares(
 ) -> Evidence:
     """Each side comes with the share that it is held against; an upper bound is broken above it."""
     (one, bound), (other, tolerated), above = broken, kept, threshold.require.at_most
-    # a kind of second that was not seen may keep a bound from passing, and excuses nothing that was seen
-    one = replace(one, seconds=inf)
+    if above:
+        # Seconds that were not seen may keep it from passing, and excuse no slow ones that were seen. A lower
+        # bound fails where slow ones are too few, and a kind of these may not have been seen.
+        one = replace(one, seconds=inf)
 
     def chances(more: int) -> tuple[float, float]:
         factor = (runs + more) / runs

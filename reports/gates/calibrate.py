@@ -12,8 +12,7 @@ from scipy.special import chdtri, nctdtrinc, ndtri, stdtrit
 
 from reports.gates.evidence import fewest, of_ratio
 from reports.gates.source import Counting, GateSource
-from reports.gates.verdict import LEAST_REPEATS
-from reports.stats.paired import Mean, holm
+from reports.stats.paired import LEAST_REPEATS, Mean, holm
 from reports.stats.shares import LEVEL
 
 MOST_FLIPS, SEED = 10_000, 1

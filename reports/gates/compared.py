@@ -14,8 +14,8 @@ from reports.gates.require import results_needed
 from reports.gates.select import Planned
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
-from reports.gates.verdict import LEAST_REPEATS, Claim, unknown
-from reports.stats.paired import Mean, mean_of
+from reports.gates.verdict import Claim, unknown
+from reports.stats.paired import LEAST_REPEATS, Mean, mean_of
 from reports.stats.repeats import grouped
 
 LEAST_STUDIES = 3

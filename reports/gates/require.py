@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
-from math import ceil
 
-from reports.caveats.run import ENOUGH
 from reports.cells_csv.columns import NUMBERS
 from reports.format import digits
+from reports.histogram.percentiles import BEYOND_GATED, ENOUGH, least_results
 from reports.ledger.axes import of_trait
 
 BASELINE = "baseline"
@@ -54,9 +53,6 @@ PERCENTILES = {
 }
 """Columns that are percentiles of requests: the histogram of a window that has them, and the percent."""
 GATED = (*(name for name in NUMBERS if name not in _UNJUDGED), FAILURE_RATIO, UNEXPLAINED_SHARE)
-BEYOND = 50
-"""As many results must lie beyond a percentile that is gated on: 5,000 in all for p99."""
-
 
 JUDGED = {
     **dict.fromkeys(GATED, JudgedBy.REPEATED),
@@ -75,7 +71,7 @@ COMPARABLE = tuple(name for name in GATED if name != FAILURE_RATIO and JUDGED[na
 def results_needed(column: str) -> int:
     """Successes that must stand behind a column to gate on it, all runs of a side together; 1 for most."""
     _, percent = PERCENTILES.get(column, ("", 0.0))
-    return ceil(round(BEYOND / (1 - percent / 100), 6)) if percent else 1
+    return least_results(percent, BEYOND_GATED) if percent else 1
 
 
 def results_in_a_run(column: str) -> int:

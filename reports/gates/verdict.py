@@ -18,8 +18,6 @@ PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 EXIT_CODES = {PASS: 0, FAIL: 1, INCONCLUSIVE: 3}
 SYMBOLS = {FAIL: "✗", INCONCLUSIVE: "?", PASS: "✓"}
 """What a reader must see first comes first."""
-LEAST_REPEATS = 3
-"""Fewer say too little of how repeats vary."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,16 +15,8 @@ WHOLE = {
         *("connects", "retry_after", "retry_after_s"),
     ),
     "drained": (
-        "users",
-        "users_ns",
-        "beyond",
-        "finished",
-        "abandoned",
-        "sent",
-        "due",
-        "dropped",
-        "overslept",
-        "phase_ns",
+        *("users", "users_ns", "other_phases", "finished", "abandoned"),
+        *("sent", "due", "dropped", "overslept", "phase_ns"),
     ),
     "health": (
         *("second", "span_ns", "in_flight", "users", "lock_looks", "lock_wait_ns"),

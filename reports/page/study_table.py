@@ -4,16 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from reports.caveats.run import ENOUGH
-from reports.fold.windows import LEAST_RESULTS
 from reports.format import MISSING, Form, digits, milliseconds
+from reports.histogram.percentiles import ENOUGH, LEAST_RESULTS
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.failures import beside
 from reports.stats.figures import holds_waits, images_per_s
-from reports.stats.percentiles import behind, estimated, latency_at, percentile_name
+from reports.stats.percentiles import behind, estimated
 from reports.stats.repeats import Runs, Value, absence, delays_paid, taints, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary
+from reports.summary.summary import LatencyAt, Summary
 
 Thing = TypeVar("Thing")
 """What a row is of: a run, the repeats of a cell, or whatever else a table lists."""
@@ -69,7 +68,7 @@ def figure(head: str, value: Value) -> Columns[Runs]:
 
 def figure_cell(runs: Runs, value: Value, notes: StudyNotes, form: Form = digits) -> TableCell:
     """Its cell: images per second and percentiles have their interval, others are medians."""
-    made = measured if value is images_per_s or percentile_name(value) else number
+    made = measured if value is images_per_s or isinstance(value, LatencyAt) else number
     return made(runs, value, notes, form)
 
 
@@ -116,17 +115,19 @@ def measured(runs: Runs, value: Value, notes: StudyNotes, form: Form = digits) -
     found = estimated(notes.study, runs, value)
     if found is None:
         return TableCell(MISSING, notes.marks([lacking(runs, value)]))
-    name = percentile_name(value)
-    text = found.said(form) if name in WITH_INTERVAL or not name else form(found.value, 3)
-    few = few_samples(name, found.results) if name else ""
-    return TableCell(text + few, _marks(runs, value, notes), found.value)
+    if isinstance(value, LatencyAt):
+        name = value.percentile
+        text = found.said(form) if name in WITH_INTERVAL else form(found.value, 3)
+        text += few_samples(name, found.results)
+    else:
+        text = found.said(form)
+    return TableCell(text, _marks(runs, value, notes), found.value)
 
 
 def lacking(runs: Runs, value: Value) -> str:
     """Why there is no such figure: of a percentile, that there are too few results for it."""
-    name = percentile_name(value)
-    if name and any(run.succeeded for run in runs):
-        return f"{name} takes {LEAST_RESULTS[name]:,} results"
+    if isinstance(value, LatencyAt) and any(run.succeeded for run in runs):
+        return f"{value.percentile} takes {LEAST_RESULTS[value.percentile]:,} results"
     return absence(runs)
 
 
@@ -143,7 +144,7 @@ def few_samples(percentile: str, results: int) -> str:
 
 def percentile_cell(runs: Runs, percentile: str, notes: StudyNotes) -> TableCell:
     """A percentile of all requests of the repeats, in milliseconds."""
-    return measured(runs, latency_at(percentile), notes, milliseconds)
+    return measured(runs, LatencyAt(percentile), notes, milliseconds)
 
 
 def percentile(name: str) -> Columns[Runs]:

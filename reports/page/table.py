@@ -24,11 +24,6 @@ class TableCell:
     heat: float | None = None
 
     @property
-    def figure(self) -> str:
-        """Its text without the interval in brackets."""
-        return self.text.partition(" (")[0]
-
-    @property
     def names(self) -> str:
         """Those of its footnotes: a,c; empty without any."""
         return ",".join(map(letters, self.marks))
@@ -100,15 +95,16 @@ class Footnotes:
 def with_best(rows: Rows, least: bool = False) -> Rows:
     """The same rows, the greatest number of each column marked, or the least.
 
-    Numbers with a footnote are not ranked, those that read alike are marked together, and nothing is the
-    best of one number.
+    Numbers with a footnote are not ranked, those with the same three digits are marked together, and nothing
+    is the best of one number.
     """
-    found = [[cell for cell in column if _ranked(cell) is not None] for column in zip(*rows, strict=True)]
+    columns = (map(_ranked, column) for column in zip(*rows, strict=True))
+    found = [[number for number in column if number is not None] for column in columns]
     of = min if least else max
-    best = [of(cells, key=lambda cell: cell.value or 0.0).figure if cells[1:] else None for cells in found]
+    best = [of(numbers) if numbers[1:] else None for numbers in found]
     return tuple(
         tuple(
-            replace(cell, best=_ranked(cell) is not None and cell.figure == most)
+            replace(cell, best=most is not None and _ranked(cell) == most)
             for cell, most in zip(row, best, strict=True)
         )
         for row in rows
@@ -116,7 +112,8 @@ def with_best(rows: Rows, least: bool = False) -> Rows:
 
 
 def _ranked(cell: TableCell) -> float | None:
-    return None if cell.marks else cell.value
+    """Its number, if it is ranked, to three significant digits."""
+    return None if cell.marks or cell.value is None else float(f"{cell.value:.2e}")
 
 
 def table_of(

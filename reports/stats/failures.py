@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reports.fold.records import ratio
 from reports.format import digits, listed, ms
+from reports.stats.repeats import by_cell
 from reports.summary.summary import Summary
 
 MOST_FAILED = 0.01
@@ -15,15 +16,25 @@ server next to nothing, as with a refusal: a cell with many of them looks faster
 MOST_NAMED = 3
 
 
+def too_many(failed: float, requests: float) -> bool:
+    """Whether so many of a cell's requests failed that its speed is not ranked."""
+    return bool(requests) and failed / requests > MOST_FAILED
+
+
 def failed_share(runs: Iterable[Summary]) -> float:
     """The part of all requests of some runs that failed, from 0 to 1; 0 where none came back."""
+    return ratio(*_counts(runs)) or 0.0
+
+
+def _counts(runs: Iterable[Summary]) -> tuple[int, int]:
+    """Failures and all requests."""
     counts = [run.counts for run in runs]
-    return ratio(sum(of.failures or 0 for of in counts), sum(of.requests or 0 for of in counts)) or 0.0
+    return sum(of.failures or 0 for of in counts), sum(of.requests or 0 for of in counts)
 
 
 def ranks(runs: Iterable[Summary]) -> bool:
     """Whether a cell may be called the fastest; `runs` are all its repeats, those that failed included."""
-    return failed_share(runs) <= MOST_FAILED
+    return not too_many(*_counts(runs))
 
 
 def rankable(runs: Iterable[Summary]) -> list[Summary]:
@@ -44,10 +55,7 @@ def beside(runs: Sequence[Summary], behind: Sequence[Summary]) -> Iterator[str]:
 
 def _failing(runs: Iterable[Summary]) -> dict[str, float]:
     """The cells that may not be ranked, with the share of their requests that failed."""
-    found: dict[str, list[Summary]] = {}
-    for run in runs:
-        found.setdefault(run.cell, []).append(run)
-    return {cell: failed_share(of) for cell, of in found.items() if not ranks(of)}
+    return {cell: failed_share(of) for cell, of in by_cell(runs).items() if not ranks(of)}
 
 
 def succeeded_ns(runs: Sequence[Summary]) -> float | None:

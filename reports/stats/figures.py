@@ -6,9 +6,10 @@ from operator import attrgetter
 
 from reports.stats.failures import rankable
 from reports.stats.paired import apart_from_best
-from reports.stats.repeats import Runs, Value, by_cell, by_repeat, grouped, typical
+from reports.stats.percentiles import mean_over
+from reports.stats.repeats import Runs, Value, by_cell, by_repeat, grouped
 from reports.study.study import Study
-from reports.summary.summary import CellFields, Summary, Way
+from reports.summary.summary import CellFields, LatencyAt, Summary, Way
 
 Pairs = dict[str, tuple[Way, Way]]
 
@@ -21,12 +22,18 @@ def fastest_cell(runs: Iterable[Summary]) -> Runs:
     cells = by_cell(rankable(runs)).values()
     every = [of for of in cells if any(map(images_per_s, of))]
     sound = [of for of in every if any(images_per_s(run) and not run.tainted for run in of)]
-    return max(sound or every, key=lambda of: typical(of, images_per_s) or 0.0, default=[])
+    return max(sound or every, key=rate, default=[])
+
+
+def rate(runs: Runs) -> float:
+    """The images per second of the repeats of a cell, as tables show them; 0 without a success."""
+    found = mean_over(runs, images_per_s)
+    return found.value if found else 0.0
 
 
 @dataclass(frozen=True)
 class InMs:
-    """Some nanoseconds of a part of a run, such as `latency.p50_ns`, in milliseconds."""
+    """Some nanoseconds of a part of a run, such as `latency.mean_ns`, in milliseconds."""
 
     path: str
 
@@ -41,8 +48,9 @@ def in_ms(path: str) -> InMs:
     return InMs(path)
 
 
-latency_ms, compute_ms = in_ms("latency.p50_ns"), in_ms("server.compute_ns")
-"""Median latency, and the server's compute time per request, in milliseconds."""
+mean_ms, compute_ms = in_ms("latency.mean_ns"), in_ms("server.compute_ns")
+"""Mean latency, and the server's compute time per request, in milliseconds."""
+p50_ms, p95_ms = LatencyAt("p50"), LatencyAt("p95")
 
 
 def images_per_s(run: Summary) -> float | None:
@@ -54,7 +62,7 @@ def holds_waits(value: Value) -> bool:
     """Whether a figure depends on how long requests waited at the server."""
     if isinstance(value, InMs):
         return value.path.startswith(("latency.", "service."))
-    return value is images_per_s
+    return value is images_per_s or isinstance(value, LatencyAt)
 
 
 def told_from_best(best: Runs, others: Sequence[Runs], value: Value = images_per_s) -> list[bool | None]:

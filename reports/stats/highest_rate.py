@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
+from scipy.special import ndtr
 
+from reports.format import digits, ends
 from reports.stats.shares import LEVEL
 
 CONFIRMATIONS = 3
@@ -24,6 +25,12 @@ SOFTNESS = tuple(np.geomspace(0.01, 0.8, 14).tolist())
 LEANING = (0.0, 0.4)
 """How many standard deviations runs lean towards meeting the bound. Few slow requests come together, so most
 short runs see fewer of them than there are on average: at the highest rate more than half meet the bound."""
+LAPSES = (0.0, 0.05)
+"""Shares of the runs that miss the bound at any rate, since the server was cold or stalled."""
+LEAST_CHANCE = 1e-300
+"""So that each has a logarithm."""
+EDGE = 0.05
+"""Where the ends of the grid are so likely, as a share of the likeliest rate, the runs set no limit there."""
 
 Grid = npt.NDArray[np.float64]
 
@@ -61,10 +68,15 @@ def confirmations(known: Sequence[RateTried]) -> int:
 
 @dataclass(frozen=True)
 class HighestRate:
-    """How sure it is that the highest rate is below each of some rates, which are given by their logs."""
+    """How sure it is that the highest rate is below each of some rates, which are given by their logs.
+
+    It has no lower, or no upper, limit where a rate beyond those would be about as likely.
+    """
 
     logs: Grid
     sure: Grid
+    has_lower: bool
+    has_upper: bool
 
     def at(self, share: float) -> float:
         """The rate that the highest one is below with this probability."""
@@ -77,31 +89,45 @@ class HighestRate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of 95 %."""
-        return self.at(LEVEL), self.at(1 - LEVEL)
+        """Of 95 %; 0 or infinity for an end that the runs do not limit."""
+        return self.at(LEVEL) if self.has_lower else 0.0, self.at(1 - LEVEL) if self.has_upper else inf
 
     @property
     def half_width(self) -> float:
         """How far the interval reaches to each side, as a share."""
         low, high = self.interval
-        return sqrt(high / low) - 1
+        return sqrt(high / low) - 1 if low else inf
+
+
+def limits(value: float, low: float, high: float, unit: str = "") -> str:
+    """The interval beside a rate, as people read it: 38–62/s; 38/s or more; 62/s or less; not known."""
+    if low and high < inf:
+        return f"{ends(value, low, high)}{unit}"
+    if low:
+        return f"{digits(low)}{unit} or more"
+    return f"{digits(high)}{unit} or less" if high < inf else "not known"
 
 
 def highest_rate(known: Sequence[RateTried]) -> HighestRate:
     """From what one run or more told: the posterior of a probit model.
 
-    A run at the rate r meets the bound with the probability Φ((θ - log r) / τ + b). θ is the logarithm of the
-    highest rate; before the runs it is as likely anywhere, τ as likely each of SOFTNESS, b each of LEANING.
+    A run at the rate r meets the bound with the probability (1 - λ) Φ((θ - log r) / τ + b). θ is the log of
+    the highest rate; before the runs it is as likely anywhere, τ each of SOFTNESS, b each of LEANING, λ each
+    of LAPSES.
     Sources: R. Waeber, P. I. Frazier, S. G. Henderson, Bisection search with noisy responses, SIAM Journal on
-    Control and Optimization 51 (2013); D. J. Finney, Probit analysis, Cambridge 1947.
+    Control and Optimization 51 (2013); D. J. Finney, Probit analysis, Cambridge 1947;
+    F. A. Wichmann, N. J. Hill, The psychometric function I, Perception & Psychophysics 63 (2001), of λ.
     """
     counts = Counter((float(np.log(run.rate)), bool(run.met)) for run in known)
     tried = [log_rate for log_rate, _ in counts]
     logs = np.arange(min(tried) - MARGIN, max(tried) + MARGIN + STEP, STEP)
     softness, leaning = np.array(SOFTNESS)[:, None], np.array(LEANING)[:, None, None]
-    likelihood = np.zeros((len(LEANING), len(SOFTNESS), len(logs)))
+    lapses = np.array(LAPSES)[:, None, None, None]
+    likelihood = np.zeros((len(LAPSES), len(LEANING), len(SOFTNESS), len(logs)))
     for (log_rate, met), count in counts.items():
         distance = (logs - log_rate) / softness + leaning
-        likelihood += count * log_ndtr(distance if met else -distance)
-    weights = np.exp(likelihood - likelihood.max()).sum(axis=(0, 1))
-    return HighestRate(logs, np.cumsum(weights) / weights.sum())
+        chance = (1 - lapses) * ndtr(distance) if met else ndtr(-distance) + lapses * ndtr(distance)
+        likelihood += count * np.log(np.maximum(chance, LEAST_CHANCE))
+    weights = np.exp(likelihood - likelihood.max()).sum(axis=(0, 1, 2))
+    lower, upper = weights[[0, -1]] < EDGE * weights.max()
+    return HighestRate(logs, np.cumsum(weights) / weights.sum(), bool(lower), bool(upper))

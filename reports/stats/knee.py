@@ -1,8 +1,8 @@
-"""Where more users bring too little: the best trade, how many users are enough, a fall beyond the highest."""
+"""Where more users bring too little: the knee, how many users are enough, a fall beyond the highest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, log2, sqrt
+from math import exp, inf, isclose, log, log2, sqrt
 from statistics import fmean, variance
 
 from scipy.special import stdtrit
@@ -19,7 +19,6 @@ LEAST_FALL = 0.95
 """A peak is claimed only for a fall below this share of the highest rate: less changes no decision."""
 FALSE_PEAKS = 0.025
 """How often chance alone may claim one, over all levels together."""
-LEAST_REPEATS = 2
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Level:
         Source: L. Kleinrock, Power and deterministic rules of thumb for probabilistic problems in computer
         communications, IEEE International Conference on Communications (1979).
         """
-        return self.rate / self.latency_ms
+        return self.rate / self.latency_ms if self.latency_ms else inf
 
     @property
     def middle(self) -> float:
@@ -65,7 +64,7 @@ class Fall:
     most: float
 
 
-def best_trade(levels: Sequence[Level]) -> Level:
+def knee_of(levels: Sequence[Level]) -> Level:
     """The one with the greatest power."""
     return max(levels, key=lambda level: level.power)
 
@@ -73,18 +72,18 @@ def best_trade(levels: Sequence[Level]) -> Level:
 def enough(levels: Sequence[Level]) -> Level:
     """The fewest users that reach ENOUGH_SHARE of the highest rate; the levels are in the order of users."""
     least = ENOUGH_SHARE * max(level.rate for level in levels)
-    return next(level for level in levels if level.rate >= least)
+    return next(level for level in levels if level.rate >= least or isclose(level.rate, least))
 
 
 def still_rising(levels: Sequence[Level]) -> bool:
-    """Whether the last level is the best trade, and the last doubling of the users gains more than RISING.
+    """Whether the last level is the knee, and the last doubling of the users gains more than RISING.
 
     A step that is no doubling counts by the power that makes it one.
     """
     last = levels[-1]
     before = [level for level in levels[:-1] if 2 * level.users <= last.users] or levels[:1]
     doublings = log2(last.users / before[-1].users)
-    return best_trade(levels) is last and last.rate > before[-1].rate * RISING**doublings
+    return knee_of(levels) is last and last.rate > before[-1].rate * RISING**doublings
 
 
 def fall(levels: Sequence[Level]) -> Fall | None:
@@ -92,9 +91,9 @@ def fall(levels: Sequence[Level]) -> Fall | None:
 
     Its standard deviation of log rates is that of all levels together, and for a level that varies more that
     of its own. The chance is shared between the levels (Bonferroni), since any of them may turn out to be the
-    highest. Only levels of LEAST_REPEATS runs count.
+    highest. Only levels of two runs or more count, which have a variance.
     """
-    repeated = [level for level in levels if len(level.rates) >= LEAST_REPEATS]
+    repeated = [level for level in levels if len(level.rates) > 1]
     if len(repeated) < 2:
         return None
     peak, last = max(repeated, key=lambda level: level.middle), repeated[-1]
@@ -104,4 +103,5 @@ def fall(levels: Sequence[Level]) -> Fall | None:
     error = sqrt(sum(max(level.variance, least) / len(level.rates) for level in (peak, last)))
     lower, wide = last.middle - peak.middle, float(stdtrit(freedom, 1 - FALSE_PEAKS / (len(repeated) - 1)))
     found = Fall(peak, last, exp(lower), exp(lower + wide * error))
-    return found if found.share < LEAST_FALL and found.most < 1 else None
+    enough_less = found.share < LEAST_FALL and not isclose(found.share, LEAST_FALL)
+    return found if enough_less and found.most < 1 else None

@@ -58,19 +58,12 @@ class LogRatio:
         return replace(self, ratio=1 / self.ratio)
 
     @property
-    def significant(self) -> bool:
-        """Whether the interval leaves 1 out; False without an interval."""
-        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
-
-    @property
     def times(self) -> str:
         """1.05× (0.990–1.11); 1.01× (±0.200 %) where three digits do not tell its ends apart; or 1.05×."""
-        told = f"{digits(self.ratio)}×"
-        if self.low is None or self.high is None:
-            return told
-        low, high = digits(self.low), digits(self.high)
+        if self.low is None or self.high is None or digits(self.low) != digits(self.high):
+            return with_interval(self.ratio, self.low, self.high, unit="×")
         off = max(self.high / self.ratio, self.ratio / self.low) - 1
-        return f"{told} (±{digits(100 * off)} %)" if low == high else f"{told} ({low}–{high})"
+        return f"{digits(self.ratio)}× (±{digits(100 * off)} %)"
 
 
 def log_ratio(over: Sequence[float], under: Sequence[float]) -> LogRatio:
@@ -88,12 +81,13 @@ def log_ratio(over: Sequence[float], under: Sequence[float]) -> LogRatio:
     if fewest < 2:
         return LogRatio(exp(middle), fewest)
     errors = [variance(side) / len(side) for side in (tops, bottoms)]
-    return LogRatio(exp(middle), fewest, *resolved(*welch(errors, (len(tops), len(bottoms)))))
+    error, freedom = welch(errors, (len(tops), len(bottoms)))
+    return LogRatio(exp(middle), fewest, resolved(error, freedom), freedom)
 
 
-def resolved(error: float, freedom: float) -> tuple[float, float]:
-    """A standard error that makes no interval narrower than RESOLUTION, and its freedom."""
-    return max(error, log(RESOLUTION) / errors_wide(freedom)), freedom
+def resolved(error: float, freedom: float) -> float:
+    """A standard error of logs, or the one below which an interval would be narrower than RESOLUTION."""
+    return max(error, log(RESOLUTION) / errors_wide(freedom))
 
 
 def welch(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0) -> tuple[float, float]:
@@ -101,41 +95,17 @@ def welch(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0) -> 
 
     `errors` are the squared standard errors of the means, each estimated from so many values, of which there
     are two or more; `known` is a part of their sum that is not estimated, and so has no end of freedom.
+
+    What is estimated gives at most twice the freedom of the smaller side, as two sides of that size would at
+    best. Their formula takes the estimates for the true variances: where the two or three values of one side
+    are alike by luck, its part of the error vanishes, and the freedom is that of the larger side.
     """
-    whole = sum(errors) + known
+    whole, estimated = sum(errors) + known, sum(errors)
     guessed = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
-    return sqrt(whole), whole**2 / guessed if guessed else inf
+    least = estimated**2 / (2 * (min(sizes) - 1))
+    return sqrt(whole), whole**2 / max(guessed, least) if estimated else inf
 
 
 def errors_wide(freedom: float) -> float:
     """How many standard errors a 95 % interval reaches to each side, by Student's t."""
     return float(stdtrit(freedom, UPPER))
-
-
-@dataclass(frozen=True)
-class GeometricMean:
-    """A geometric mean of repeats and its 95 % interval, None of a single one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    def said(self, unit: str) -> str:
-        """21.7 images/s (95 % CI 20.9–22.4); 21.7 images/s of a single value."""
-        return with_interval(self.value, self.low, self.high, unit=f" {unit}", what="95 % CI ")
-
-
-def geometric_mean(values: Sequence[float]) -> GeometricMean:
-    """Of values above 0, with Student's interval of the mean of their logs, no narrower than RESOLUTION.
-
-    Raises ValueError where there is no value, or one that is not above 0.
-    """
-    logs = [log(value) for value in values]
-    if not logs:
-        raise ValueError("a mean takes a value")
-    middle = fmean(logs)
-    if len(logs) < 2:
-        return GeometricMean(exp(middle))
-    error, freedom = resolved(*welch([variance(logs) / len(logs)], [len(logs)]))
-    half = errors_wide(freedom) * error
-    return GeometricMean(exp(middle), exp(middle - half), exp(middle + half))

@@ -9,10 +9,14 @@ from scipy.special import stdtr
 
 from reports.stats.log_ratio import CONFIDENCE, LogRatio, errors_wide, resolved
 
-LEAST_PAIRS, ADVISED_PAIRS = 3, 10
-"""Pairs without which nothing is said of a ratio, and so many as show a difference of 1.5 standard deviations
-of a pair among ten comparisons in 4 of 5 studies: with three it takes ten of them.
+LEAST_REPEATS, ADVISED_REPEATS = 3, 5
+"""Repeats, or pairs of them, without which nothing is concluded of how they vary; and so many as are advised.
+
+In 4 of 5 studies three pairs show a difference of 3.3 standard deviations of a pair, five pairs one of 1.7;
+where ten comparisons are judged together, of 10 and 3.2.
 """
+NOT_SIGNIFICANT = "not significantly different"
+"""How readers meet what repeats do not tell apart."""
 ALPHA = 1 - CONFIDENCE
 """Of all comparisons together that are looked at."""
 LEAST_ERROR = 0.5
@@ -55,6 +59,32 @@ def mean_of(values: Sequence[float]) -> Mean:
     return Mean(fmean(values), sqrt(variance(values) / len(values)), len(values) - 1, len(values))
 
 
+def mean_of_logs(values: Sequence[float]) -> Mean:
+    """Of the logarithms of two values or more, each above 0; its interval is no narrower than RESOLUTION."""
+    mean = mean_of([log(value) for value in values])
+    return replace(mean, error=resolved(mean.error, mean.freedom))
+
+
+@dataclass(frozen=True)
+class GeometricMean:
+    """A geometric mean of repeats and its 95 % interval, None of a single one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def geometric_mean(values: Sequence[float]) -> GeometricMean:
+    """Of values above 0, with Student's interval of the mean of their logs, no narrower than RESOLUTION.
+
+    Raises ValueError where there is no value, or one that is not above 0.
+    """
+    if len(values) < 2:
+        return GeometricMean(exp(fmean(map(log, values))))
+    mean = mean_of_logs(values)
+    return GeometricMean(*(exp(mean.middle + side * mean.reach()) for side in (0, -1, 1)))
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """The same, adjusted so that the chance of one false alarm among all is what each alone would have.
 
@@ -72,18 +102,18 @@ def paired_ratio(over: Mapping[int, float], under: Mapping[int, float]) -> LogRa
     """The ratio of two sides' values, each above 0, by repeat: of the repeats that both have, in pairs.
 
     Those of a study are interleaved, so that what a repeat's runs have in common cancels out. Student's t of
-    the logs of their ratios; with fewer than LEAST_PAIRS pairs there is no interval, and the ratio is of all
-    values. Source: W. S. Gosset ("Student"), The probable error of a mean, Biometrika 6 (1908). Raises
+    the logs of their ratios; with fewer than LEAST_REPEATS pairs there is no interval, and the ratio is of
+    all values. Source: W. S. Gosset ("Student"), The probable error of a mean, Biometrika 6 (1908). Raises
     ValueError where a side has no value, or one that is not above 0.
     """
     if not over or not under:
         raise ValueError("a ratio takes a value on each side")
-    logs = [log(over[key]) - log(under[key]) for key in over if key in under]
-    if len(logs) < LEAST_PAIRS:
+    ratios = [over[key] / under[key] for key in over if key in under]
+    if len(ratios) < LEAST_REPEATS:
         sides = [fmean(map(log, side.values())) for side in (over, under)]
-        return LogRatio(exp(sides[0] - sides[1]), len(logs))
-    mean = mean_of(logs)
-    return LogRatio(exp(mean.middle), mean.runs, *resolved(mean.error, mean.freedom))
+        return LogRatio(exp(sides[0] - sides[1]), len(ratios))
+    mean = mean_of_logs(ratios)
+    return LogRatio(exp(mean.middle), mean.runs, mean.error, mean.freedom)
 
 
 def with_least_error(found: Sequence[LogRatio]) -> list[LogRatio]:
@@ -106,10 +136,12 @@ def told_apart(found: Sequence[LogRatio]) -> list[bool]:
 def apart_from_best(best: Mapping[int, float], others: Sequence[Mapping[int, float]]) -> list[bool | None]:
     """For each of some others, whether its pairs show that it differs from the best; None of too few pairs.
 
-    The best was chosen after looking, so each comparison is one of as many as there are pairs of all: then
-    the chance that any of equal ones is told apart is 5 %.
+    A side without a value has no pairs. The best was chosen after looking, so each comparison is one of as
+    many as there are pairs of all: then the chance that any of equal ones is told apart is 5 %.
     """
-    found = with_least_error([paired_ratio(best, other) for other in others])
+    none = LogRatio(1.0, 0)
+    ratios = (paired_ratio(best, other) if best and other else none for other in others)
+    found = with_least_error(list(ratios))
     unseen = [1.0] * (len(others) * (len(others) - 1) // 2)
     adjusted = holm([*(it.p_even for it in found), *unseen])
     return [None if it.error is None else p <= ALPHA for it, p in zip(found, adjusted, strict=False)]

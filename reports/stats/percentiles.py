@@ -2,21 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import exp
+from statistics import median
 
-from reports.fold.windows import LEAST_RESULTS, told_percentiles_ns
-from reports.format import NS_PER_MS, Form, with_interval
+from reports.format import NS_PER_MS, Form, digits, told_digits, with_interval
 from reports.histogram.buckets import percentiles_ns
-from reports.stats.figures import InMs
-from reports.stats.log_ratio import geometric_mean
+from reports.histogram.percentiles import least_results, told_percentiles_ns
+from reports.stats.paired import geometric_mean, mean_of_logs
 from reports.stats.repeats import Runs, Value, resting_on
 from reports.stats.shares import LEAST_BLOCKS, share_of
 from reports.study.study import Study
 from reports.summary.blocks import BlockSeries, RunBlocks
-from reports.summary.summary import Summary
+from reports.summary.summary import LatencyAt, Summary
 
 NAME = "latency"
 """The histogram that pooled percentiles are of."""
+LEAST_VOTE = 1 / 3
+"""Of the results of the middle run: a run with fewer, too few to tell a percentile of its own, is hardly part
+of the pooled one, and its own is little but chance.
+"""
 Ends = tuple[float, float]
 
 
@@ -31,11 +35,14 @@ class CellFigure:
     low: float | None
     high: float | None
     results: int
-    runs: int
 
-    def said(self, form: Form, unit: str = "") -> str:
+    def said(self, form: Form = digits, unit: str = "", what: str = "") -> str:
         """30.5 ms (29.8–31.4)."""
-        return with_interval(self.value, self.low, self.high, form, unit)
+        return with_interval(self.value, self.low, self.high, form, unit, what)
+
+    def alone(self, form: Form = digits) -> str:
+        """30.5: with as many digits as it has beside its interval."""
+        return form(self.value, told_digits(self.value, self.low, self.high))
 
 
 def estimated(study: Study, runs: Runs, value: Value) -> CellFigure | None:
@@ -44,38 +51,30 @@ def estimated(study: Study, runs: Runs, value: Value) -> CellFigure | None:
     Percentiles of latency are of all requests of these repeats together; other figures are the geometric
     mean of the repeats, with Student's interval of the mean of their logarithms.
     """
-    if name := percentile_name(value):
-        return pooled(study, behind(runs, value), name)
+    if isinstance(value, LatencyAt):
+        return pooled(study, behind(runs, value), value.percentile)
+    return mean_over(runs, value)
+
+
+def mean_over(runs: Runs, value: Value) -> CellFigure | None:
+    """The geometric mean of the repeats that a figure rests on; None where there is none.
+
+    Where one is 0 it is the mean, of which there is no interval.
+    """
     rested = resting_on(runs, value)
     found = [known for run in rested if (known := value(run)) is not None]
     if not found:
         return None
     results = sum(run.succeeded for run in rested)
     if min(found) <= 0:
-        return CellFigure(sum(found) / len(found), None, None, results, len(found))
+        return CellFigure(sum(found) / len(found), None, None, results)
     mean = geometric_mean(found)
-    return CellFigure(mean.value, mean.low, mean.high, results, len(found))
-
-
-def value_of(study: Study, runs: Runs, value: Value) -> float:
-    """The figure itself, of repeats that have it; 0 where they do not."""
-    found = estimated(study, runs, value)
-    return found.value if found else 0.0
-
-
-def latency_at(name: str) -> InMs:
-    """That of a run at a percentile, `p50` to `p99.9`, in milliseconds."""
-    return InMs(f"latency.{name.replace('.', '')}_ns")
-
-
-def percentile_name(value: Value) -> str:
-    """`p95` for the figure that is a run's p95 of latency; empty for any other figure."""
-    return next((name for name in LEAST_RESULTS if value == latency_at(name)), "")
+    return CellFigure(mean.value, mean.low, mean.high, results)
 
 
 def behind(runs: Runs, value: Value) -> Runs:
     """The repeats that a figure rests on; a percentile on all with a success, however few each has."""
-    return resting_on(runs, _mean_ns) if percentile_name(value) else resting_on(runs, value)
+    return resting_on(runs, _mean_ns if isinstance(value, LatencyAt) else value)
 
 
 def _mean_ns(run: Summary) -> float | None:
@@ -97,16 +96,22 @@ def pooled_of(runs: Sequence[RunBlocks], name: str) -> CellFigure | None:
     (value_ns,) = told_percentiles_ns(whole, [percent])
     if value_ns is None:
         return None
-    each = [own_ns for run in runs if (own_ns := _own_ns(run, percent)) is not None]
+    each = voting_ns(runs, percent)
     ends = between_runs(value_ns, each) if len(each) > 1 else within_run(seconds, value_ns, percent)
     low, high = (end / NS_PER_MS for end in ends) if ends else (None, None)
-    return CellFigure(value_ns / NS_PER_MS, low, high, whole.total, len(each))
+    return CellFigure(value_ns / NS_PER_MS, low, high, whole.total)
 
 
-def _own_ns(run: RunBlocks, percent: float) -> float | None:
-    """A run's own, however few results it has."""
-    (found,) = percentiles_ns(BlockSeries.of([run]).whole(NAME), [percent])
-    return found
+def voting_ns(runs: Sequence[RunBlocks], percent: float) -> list[float]:
+    """The own percentiles of those runs that tell how runs differ, however few results all of them have.
+
+    A run that is slow throughout has few results, too: where they are enough for a percentile, it counts.
+    """
+    every = [BlockSeries.of([run]).whole(NAME) for run in runs]
+    found = [whole for whole in every if whole.total]
+    least = LEAST_VOTE * median([whole.total for whole in found] or [0])
+    voting = [whole for whole in found if whole.total >= min(least, least_results(percent))]
+    return [own_ns for whole in voting for own_ns in percentiles_ns(whole, [percent]) if own_ns is not None]
 
 
 def between_runs(value_ns: float, each_ns: Sequence[float]) -> Ends | None:
@@ -119,8 +124,7 @@ def between_runs(value_ns: float, each_ns: Sequence[float]) -> Ends | None:
     """
     if min(each_ns) <= 0:
         return None
-    mean = geometric_mean(each_ns)
-    factor = sqrt((mean.high or 1.0) / (mean.low or 1.0))
+    factor = exp(mean_of_logs(each_ns).reach())
     return value_ns / factor, value_ns * factor
 
 

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Self, TypeVar
 
-from reports.format import NS_PER_MS, digits, milliseconds
+from reports.format import NS_PER_MS, milliseconds, with_interval
+from reports.stats.paired import ADVISED_REPEATS, LEAST_REPEATS
+from reports.stats.shares import LEAST_BLOCKS
 from reports.study.study import Study
+from reports.summary.blocks import BlockSeries
 from reports.summary.summary import Summary, Way
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
 Value = Callable[[Summary], float | None]
 Runs = Sequence[Summary]
-COMPARABLE_RUNS, ENOUGH_RUNS = 2, 3
+CONFIRM = f"rerun with --repeats {ADVISED_REPEATS} to confirm"
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
@@ -45,13 +48,16 @@ def by_batch(study: Study, runs: Iterable[Summary]) -> dict[tuple[Way, int], lis
 
 
 def repeats(study: Study) -> str:
-    """What the figures of a table are of, how many runs are behind each, and what stands in brackets."""
+    """What the figures of tables are of, and what stands in brackets; empty where there is nothing to say."""
     most = max((run.repeat for run in study.started), default=1)
     if most == 1:
-        return "In brackets is a percentile's 95 % CI within its one run: it does not cover how runs differ."
+        if all(len(BlockSeries.of([run]).blocks) < LEAST_BLOCKS for run in study.blocks.values()):
+            return ""
+        return "In brackets behind a percentile is its 95 % CI within one run: it leaves out how runs differ."
     return (
-        f"Of up to {most} repeats images/s are the geometric mean, percentiles are of all requests together, "
-        "other figures medians; in brackets is the 95 % CI. Invalidated repeats count only where all are."
+        f"images/s: geometric mean of up to {most} repeats; percentiles: of all their requests; others: "
+        "medians. In brackets, where a table says nothing else: the 95 % CI. Invalidated repeats count only "
+        "where all are."
     )
 
 
@@ -61,8 +67,9 @@ def values(runs: Runs, value: Value) -> list[float]:
 
 
 def by_repeat(runs: Runs, value: Value) -> dict[int, float]:
-    """Those of the repeats that it rests on, by their number."""
-    return {run.repeat: found for run in resting_on(runs, value) if (found := value(run)) is not None}
+    """Those of the repeats that it rests on, by their number; empty where one is 0, as no ratio has that."""
+    found = {run.repeat: value(run) or 0.0 for run in resting_on(runs, value)}
+    return found if all(found.values()) else {}
 
 
 def typical(runs: Runs, value: Value) -> float | None:
@@ -79,10 +86,10 @@ def resting_on(runs: Runs, value: Value) -> Runs:
 
 def scarcity(counts: Collection[int]) -> str:
     """What a comparison cannot tell when it rests on so many runs of each cell; empty where they suffice."""
-    if max(counts) < COMPARABLE_RUNS:
-        return "unconfirmed: one run per cell; rerun with --repeats 5 to confirm"
-    if min(counts) < COMPARABLE_RUNS:
-        return "unconfirmed where a cell has one run; rerun with --repeats 5 to confirm"
+    if max(counts) == 1:
+        return f"unconfirmed: one run per cell; {CONFIRM}"
+    if min(counts) == 1:
+        return f"unconfirmed where a cell has one run; {CONFIRM}"
     return hedge(min(counts))
 
 
@@ -129,18 +136,10 @@ class Spread:
         """So many times as much."""
         return Spread(factor * self.median, factor * self.low, factor * self.high, self.runs)
 
-    def said(self, form: Callable[[float], str] = digits) -> str:
+    def __str__(self) -> str:
         """The median, and where there are several runs their range: 21.7 (20.9–22.4)."""
-        around = "" if self.runs == 1 else f" ({form(self.low)}–{form(self.high)})"
-        return f"{form(self.median)}{around}"
-
-    __str__ = said
-
-    @property
-    def times(self) -> str:
-        """As a ratio: 0.176× (0.166–0.187)."""
-        around = "" if self.low == self.high else f" ({digits(self.low)}–{digits(self.high)})"
-        return f"{digits(self.median)}×{around}"
+        low, high = (None, None) if self.runs == 1 else (self.low, self.high)
+        return with_interval(self.median, low, high)
 
 
 def spread_of(runs: Runs, value: Value) -> Spread | None:
@@ -159,8 +158,8 @@ def over(top: Spread, bottom: Spread) -> Spread | None:
 
 def hedge(fewest: int) -> str:
     """What so few runs of each side leave open; empty where they suffice."""
-    if fewest < COMPARABLE_RUNS:
-        return "with one run behind a figure, this may be chance; rerun with --repeats 5 to confirm"
-    if fewest < ENOUGH_RUNS:
-        return f"with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance"
+    if fewest < 2:
+        return f"with one run behind a figure, this may be chance; {CONFIRM}"
+    if fewest < LEAST_REPEATS:
+        return f"with fewer than {LEAST_REPEATS} runs per cell, differences may be chance"
     return ""

@@ -13,7 +13,7 @@ from math import exp, inf, log, prod, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from reports.format import digits
+from reports.format import digits, with_interval
 from reports.stats.log_ratio import RESOLUTION, errors_wide
 
 LEAST_LEVELS, LEAST_RUNS = 4, 6
@@ -73,7 +73,7 @@ class Estimate:
         name, unit = self.parameter.label, f" {self.parameter.unit}".rstrip()
         if self.low is None or self.high is None:
             return f"{name} not determined"
-        return f"{name} {digits(self.value)} ({digits(self.low)}–{digits(self.high)}){unit}"
+        return f"{name} {with_interval(self.value, self.low, self.high)}{unit}"
 
 
 @dataclass(frozen=True)

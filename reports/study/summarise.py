@@ -19,16 +19,16 @@ from reports.fold.samples import costs
 from reports.fold.server import ServerSide, server_side
 from reports.fold.server_facts import memory_of, serving_gap, serving_of, shed_of, trace_of
 from reports.fold.windows import (
-    Distribution,
     Windows,
     abandoned,
     arrivals,
-    beyond,
     client_phases,
     measure_ns,
+    other_phases,
     request_counts,
 )
 from reports.fold.workers import worker_shares
+from reports.histogram.percentiles import Distribution
 from reports.limits.rules import limit_of
 from reports.summary.link import BYTES_OF_MBIT
 from reports.summary.network import remainder
@@ -75,12 +75,7 @@ def _named(planned: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
     drained, load = run.drained, run.planned["load"]
-    counted = replace(run.windows, abandoned=abandoned(run.workers, drained), beyond=beyond(drained))
-    if counted.images not in (0, counted.ok * run.planned["batch"]):
-        raise ValueError(
-            f"{run.planned['cell']:.60} has {counted.ok} successes of batch {run.planned['batch']}, and "
-            f"{counted.images} images"
-        )
+    counted = _counted(run)
     times = {name: Distribution.of(counted.histogram(kept_as)) for name, kept_as in DISTRIBUTIONS.items()}
     sent, fit = arrivals(load, counted, drained), run.health.found(run.in_flight.mean)
     readings, serving = run.samples.measured, serving_of(run.of_kind("serving"))
@@ -117,6 +112,18 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
         "each_gpu": readings.each_gpu,
         "caveats": doubted,
     }
+
+
+def _counted(run: RunRecords) -> Windows:
+    """The windows, with what drained workers know better. Raises ValueError where they cannot be true."""
+    left, others = abandoned(run.workers, run.drained), other_phases(run.drained)
+    counted = replace(run.windows, abandoned=left, other_phases=others)
+    if counted.images not in (0, counted.ok * run.planned["batch"]):
+        raise ValueError(
+            f"{run.planned['cell']:.60} has {counted.ok} successes of batch {run.planned['batch']}, and "
+            f"{counted.images} images"
+        )
+    return counted
 
 
 def _server_of(run: RunRecords, counted: Windows, status: str) -> ServerSide:

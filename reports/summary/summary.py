@@ -11,8 +11,9 @@ from reports.fold.path import Path
 from reports.fold.samples import Cost
 from reports.fold.server import ServerSide
 from reports.fold.server_facts import Memory, ServerCpu, Serving, Trace
-from reports.fold.windows import Arrivals, ClientPhases, Distribution, RequestCounts
+from reports.fold.windows import Arrivals, ClientPhases, RequestCounts
 from reports.fold.workers import WorkerShare
+from reports.histogram.percentiles import Distribution
 from reports.ledger.axes import Axes
 from reports.limit import Limit
 from reports.machines.gpus import Gpus, GpuUse
@@ -168,10 +169,19 @@ def tainting(run: Summary) -> set[str]:
     return {caveat.code for caveat in run.caveats if caveat.tainted}
 
 
-def percentile_ms(run: Summary, percentile: str) -> float | None:
-    """Latency at p50, p90, p95, p99 or p99.9 in milliseconds."""
-    value_ns: float | None = getattr(run.latency, f"{percentile.replace('.', '')}_ns")
-    return None if value_ns is None else value_ns / 1e6
+@dataclass(frozen=True)
+class LatencyAt:
+    """A run's latency at a percentile, p50, p90, p95, p99 or p99.9, in ms; None of too few results.
+
+    What reports show of several runs is that of all their requests together: `reports.stats.percentiles`.
+    """
+
+    percentile: str
+
+    def __call__(self, run: Summary) -> float | None:
+        """That of one run."""
+        value_ns: float | None = getattr(run.latency, f"{self.percentile.replace('.', '')}_ns")
+        return None if value_ns is None else value_ns / 1e6
 
 
 PARTS = {

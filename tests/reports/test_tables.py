@@ -8,7 +8,7 @@ from reports.render.markdown import escaped
 from reports.stats.repeats import scarcity
 from reports.study.study import Study, load_study
 from reports.topics.payloads.matrix import matrix_tables
-from reports.topics.payloads.payloads import protocols_map
+from reports.topics.payloads.payloads import FEW, protocols_map
 from reports.topics.report import build_page
 from tests.reports.answers import row
 from tests.reports.builder import Book
@@ -60,7 +60,9 @@ def test_cells_are_of_all_repeats_and_say_so(tmp_path: Path) -> None:
     assert "Concurrent throughput, batch 1" not in found
     first, *others = build_page(two_protocols(tmp_path), "x").sections
     said = first.sentences[0]
-    assert said.startswith("Of up to 3 repeats images/s are the geometric mean, percentiles are of all ")
+    assert said.startswith(
+        "images/s: geometric mean of up to 3 repeats; percentiles: of all their requests; "
+    )
     assert [section.heading for section in others if said in section.sentences] == []
 
 
@@ -68,7 +70,7 @@ def test_the_ratio_is_grpc_over_http(tmp_path: Path) -> None:
     table = protocols_map(two_protocols(tmp_path))
     assert table.heads == ("backend", "users", "batch 1", "batch 4")
     # Geometric means: 100, 500 and 33.3 images/s over 66.7.
-    assert texts(table) == [["onnx", "1", "1.78× (0.0603–52.4)", "–"]]
+    assert texts(table) == [["onnx", "1", "1.8× (0.060–52)", "–"]]
     assert table.notes == ("not in this study's plan",)
 
 
@@ -85,11 +87,12 @@ def both_protocols(folder: Path, repeats: int) -> Study:
 @pytest.mark.parametrize(
     ("repeats", "ratios", "note"),
     [
-        (1, ("0.800×", "1.25×"), "one run on a side, so there is no 95 % CI"),
-        (2, ("▼ 0.800× (0.798–0.802)", "▲ 1.25× (±0.200 %)"), ""),
+        (1, ("0.800×", "1.25×"), FEW),
+        (2, ("0.800×", "1.25×"), FEW),
+        (3, ("▼ 0.800× (0.798–0.802)", "▲ 1.25× (±0.200 %)"), ""),
     ],
 )
-def test_a_ratio_of_single_runs_has_no_interval_and_says_so(
+def test_a_ratio_of_fewer_than_three_pairs_has_no_interval_and_says_so(
     tmp_path: Path, repeats: int, ratios: tuple[str, str], note: str
 ) -> None:
     table = protocols_map(both_protocols(tmp_path, repeats))
@@ -119,10 +122,11 @@ def test_tainted_repeats_are_left_out_where_clean_ones_exist(tmp_path: Path) -> 
     throughput, ratio = tables(study)["Serial throughput"], protocols_map(study)
     assert texts(throughput) == [["onnx-grpc", "63 (0.19–21,000)"], ["onnx-http", "100 (99.8–100)"]]
     assert throughput.notes == ()
-    assert texts(ratio) == [["onnx", "1", "0.632× (0.00187–213)"]]
-    assert ratio.notes == ()
-    assert row(study, "Best").startswith("onnx-http (unconfirmed: the repeats overlap): 100 images/s ")
-    assert "Next: onnx-grpc 0.632× (0.00187–213) of its images/s." in row(study, "Best")
+    assert texts(ratio) == [["onnx", "1", "0.632×"]]
+    assert ratio.notes == (FEW,)
+    unconfirmed = "unconfirmed: 2 repeats in common, 3 are needed"
+    assert row(study, "Best").startswith(f"onnx-http ({unconfirmed}): 100 images/s ")
+    assert "Next: onnx-grpc 0.632× of its images/s." in row(study, "Best")
 
 
 def test_where_every_repeat_is_tainted_all_count_and_are_marked(tmp_path: Path) -> None:
@@ -176,8 +180,8 @@ def best_of(table: Table) -> list[list[str]]:
 def test_the_best_of_each_column_is_marked_the_most_images_and_the_least_time(study: Study) -> None:
     rates, times = tables(study)["Serial throughput"], tables(study)["Serial latency, p50"]
     assert best_of(times) == [["pytorch-http"], ["pytorch-http"], ["openvino-grpc"]]
-    # to as many digits as their repeats carry, two rates read alike
-    assert best_of(rates) == [["pytorch-http"], ["pytorch-http"], ["pytorch-http", "openvino-grpc"]]
+    # to as many digits as their repeats carry two rates read alike, and are not
+    assert best_of(rates) == [["pytorch-http"], ["pytorch-http"], ["openvino-grpc"]]
     assert [texts(times)[at][0:2] for at in range(2)] == [
         ["pytorch-http", "12 (11–13)"],
         ["onnx-http", "20 (18–22)"],

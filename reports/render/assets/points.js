@@ -83,15 +83,15 @@ kinds.tradeoff = (data, look, width) => {
   const points = data.series.flatMap(knownOf);
   const all = (key) => points.flatMap((point) => SPREAD.map((end) => point[key + end]))
     .filter((value) => typeof value === "number" && value > 0);
-  const p95s = all("p95");
-  const log = Math.max(...p95s) > WIDE_SPAN * Math.min(...p95s);
+  const latencies = all("latency");
+  const log = Math.max(...latencies) > WIDE_SPAN * Math.min(...latencies);
   const { legend, height: above } = lineLegend(look, width, data.series.map((one) => one.name));
   const grid = { left: 52, right: narrow ? 22 : 40, top: above + 26, height: narrow ? 260 : 300,
     outerBoundsMode: "none" };
   const xAxis = { type: "value", ...axis, ...named(look, data.x, 26),
     ...stepsTo(Math.max(...all("rate")) * 1.02, narrow ? 4 : 6) };
   const yAxis = { type: log ? "log" : "value", ...axis,
-    ...(log ? powersAround(p95s) : stepsTo(Math.max(...p95s) * 1.04, 5)) };
+    ...(log ? powersAround(latencies) : stepsTo(Math.max(...latencies) * 1.04, 5)) };
   const labels = labelPlaces(points, placeIn(grid, xAxis, yAxis, width), look, width);
   const option = { ...base(look), title: [heading(look, `${data.y}${log ? " (log scale)" : ""}`, 0, above)], grid, legend,
     xAxis, yAxis, series: data.series.flatMap((one, at) => pathOf(one, at, labels, look)) };
@@ -99,14 +99,14 @@ kinds.tradeoff = (data, look, width) => {
   return { option, height: above + grid.height + 76 };
 };
 
-const knownOf = (one) => one.points.filter((point) => point.rate !== null && point.p95 !== null && point.p95 > 0);
+const knownOf = (one) => one.points.filter((point) => point.rate !== null && point.latency !== null && point.latency > 0);
 
 // Where a point is drawn, in px.
 function placeIn(grid, xAxis, yAxis, width) {
   const scale = yAxis.type === "log" ? Math.log10 : (value) => value;
   const [low, high] = [scale(yAxis.min), scale(yAxis.max)];
-  return ({ rate, p95 }) => [grid.left + ((width - grid.left - grid.right) * rate) / xAxis.max,
-    grid.top + (grid.height * (high - scale(p95))) / (high - low)];
+  return ({ rate, latency }) => [grid.left + ((width - grid.left - grid.right) * rate) / xAxis.max,
+    grid.top + (grid.height * (high - scale(latency))) / (high - low)];
 }
 
 const SIDES = ["top", "right", "bottom", "left"];
@@ -140,14 +140,14 @@ kinds.tradeoff.rows = (data) => [
   ["series", "point", ...SPREAD.map((end) => data.x + end.replace("_", " ")),
     ...SPREAD.map((end) => data.y + end.replace("_", " ")), "knee"],
   ...data.series.flatMap((one) => one.points.map((point) => [one.name, point.label,
-    ...SPREAD.map((end) => point[`rate${end}`]), ...SPREAD.map((end) => point[`p95${end}`]), point.knee ? "yes" : "no"])),
+    ...SPREAD.map((end) => point[`rate${end}`]), ...SPREAD.map((end) => point[`latency${end}`]), point.knee ? "yes" : "no"])),
 ];
 
 function pathOf(one, at, labels, look) {
   const colour = look.colour(`series-${(at % 8) + 1}`);
   const of = { type: "line", name: one.name, itemStyle: { color: colour } };
   const known = knownOf(one);
-  const points = known.map((point) => ({ value: [point.rate, point.p95], point, of: one.name, colour,
+  const points = known.map((point) => ({ value: [point.rate, point.latency], point, of: one.name, colour,
     ...(point.doubted ? { symbol: "emptyCircle" } : {}),
     label: { show: labels.has(point), position: labels.get(point), distance: point.knee ? 10 : 5,
       formatter: labelText(point), color: point.knee ? look.ink : look.soft, fontSize: 11,
@@ -157,11 +157,11 @@ function pathOf(one, at, labels, look) {
   const cross = { ...of, silent: true, symbol: "none", lineStyle: { color: colour, width: 1, opacity: 0.6 } };
   for (const point of known) {
     if (point.rate_low < point.rate_high) lines.push({ ...cross,
-      data: [[point.rate_low, point.p95], [point.rate_high, point.p95]] });
-    if (point.p95_low < point.p95_high) lines.push({ ...cross,
-      data: [[point.rate, point.p95_low], [point.rate, point.p95_high]] });
+      data: [[point.rate_low, point.latency], [point.rate_high, point.latency]] });
+    if (point.latency_low < point.latency_high) lines.push({ ...cross,
+      data: [[point.rate, point.latency_low], [point.rate, point.latency_high]] });
   }
-  const knees = known.filter((point) => point.knee).map((point) => [point.rate, point.p95]);
+  const knees = known.filter((point) => point.knee).map((point) => [point.rate, point.latency]);
   return [...lines, ...ringsAround(knees, of, colour)];
 }
 
@@ -173,7 +173,7 @@ function ringsAround(places, of, colour, label = { show: false }) {
 
 function pathTip({ of, colour, point }, data, look) {
   if (!point) return "";
-  const rows = [[colour, data.x, rangeText(point, "rate", data.x)], [look.paper, data.y, rangeText(point, "p95", data.y)]];
+  const rows = [[colour, data.x, rangeText(point, "rate", data.x)], [look.paper, data.y, rangeText(point, "latency", data.y)]];
   if (point.knee) rows.push([look.paper, "knee", ""]);
   if (point.doubted) rows.push([look.paper, "invalidated", "see the caveats"]);
   return tooltip(`${of}, ${point.label}`, rows);

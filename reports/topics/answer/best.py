@@ -1,24 +1,20 @@
-"""Which way to the model is best, and the two charts that show it: rates with intervals, rate against p95."""
+"""Which way to the model is best, and the two charts that show it: rates, and rates against latency."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from reports.format import listed, milliseconds, plural
+from reports.format import digits, listed, milliseconds, plural
+from reports.histogram.percentiles import LEAST_RESULTS
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
 from reports.stats.failures import rankable, unranked
-from reports.stats.figures import images_per_s
-from reports.stats.paired import LEAST_PAIRS
-from reports.stats.percentiles import behind, estimated, latency_at, pooled
-from reports.stats.repeats import (
-    COMPARABLE_RUNS,
-    Runs,
-    by_batch,
-    by_way,
-    grouped,
-)
+from reports.stats.figures import images_per_s, mean_ms, p95_ms
+from reports.stats.paired import LEAST_REPEATS
+from reports.stats.percentiles import CellFigure, behind, estimated, pooled
+from reports.stats.repeats import Runs, by_batch, by_way, grouped
 from reports.study.study import Study
 from reports.topics.answer.contenders import NEAR, Contender, closed, contenders
 from reports.topics.load.saturation import Knee, curves, drawn
@@ -32,10 +28,15 @@ NO_SUCCESS = "No request succeeded, so nothing can be said about speed"
 DOTS, TRADEOFF = "Images per second", "Throughput and latency"
 SINGLE = "The fastest cell of each, one run: a difference may be chance."
 REPEATED = "The fastest cell of each: geometric mean of its repeats, with the 95 % CI as a line."
-OVERLAP = "unconfirmed: the repeats do not tell which is faster"
-BETTER = (
-    "To the right and down is better. Images/s are means of the repeats, p95 is of all their requests. Lines "
-    "are 95 % CIs; that of a p95 with one run is within this run."
+OPEN = "unconfirmed: the repeats do not show which is faster"
+BETTER = "To the right and down is better."
+BY_P95 = (
+    f"{BETTER} Images/s are means of the repeats, p95 is of all their requests. Lines are 95 % CIs; that of "
+    "a p95 with one run is within this run."
+)
+BY_MEAN = (
+    f"{BETTER} Images/s and mean latencies are means of the repeats, with 95 % CIs as lines. Latency is the "
+    f"mean, since some cells have too few requests for p95 (it needs {LEAST_RESULTS['p95']})."
 )
 HOLLOW = "Hollow: invalidated, see the caveats."
 
@@ -62,23 +63,31 @@ def _over(link: str) -> str:
 
 
 def _said(study: Study, sound: Sequence[Contender], where: str) -> str:
-    """onnx-grpc: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms, p95 44.9 ms at batch 1, 8 users."""
+    """onnx-grpc ties with onnx-http (23.9 images/s at batch 1, 8 users): 24.1 images/s, p50 41.0 ms at …
+
+    Ties are near the first, and enough repeats do not show them to be slower; each figure has its interval.
+    """
     first, *others = sound
     rivals = [one for one in others if not one.slower]
     near = [one for one in rivals if one.near(first)]
-    fewest = min((one.against(first).runs for one in near or rivals), default=LEAST_PAIRS)
-    single = fewest < LEAST_PAIRS
+    fewest = min((one.against(first).runs for one in near or rivals), default=LEAST_REPEATS)
+    single = fewest < LEAST_REPEATS
     more = [f"{len(near) - MOST_NAMED} more"] if near[MOST_NAMED:] else []
-    figures = ", ".join([first.rate.said(RATE), *_latencies(study, first.runs)]) + f" at {first.load}"
-    few = f"{plural(fewest, 'repeat')} in common of the {LEAST_PAIRS} that it takes"
-    unconfirmed = f"unconfirmed: {few if fewest > 1 else '1 run'}" if single else OVERLAP
+    figures = ", ".join([_rate(first), *_latencies(study, first.runs)]) + f" at {first.load}"
+    few = f"{plural(fewest, 'repeat')} in common, {LEAST_REPEATS} are needed"
+    unconfirmed = f"unconfirmed: {few if fewest > 1 else '1 run'}" if single else OPEN
     if near and single:
         names = listed([first.name, *(one.name for one in near[:MOST_NAMED]), *more])
         return f"{names} within 10 %{where} ({unconfirmed}): {first.name} {figures}"
     if near:
-        ties = [f"{one.name} ({one.rate.said(RATE)} at {one.load})" for one in near[:MOST_NAMED]]
+        ties = [f"{one.name} ({_rate(one)} at {one.load})" for one in near[:MOST_NAMED]]
         return f"{first.name} ties with {listed([*ties, *more])}{where}: {figures}"
     return f"{first.name}{where}{f' ({unconfirmed})' if rivals else ''}: {figures}"
+
+
+def _rate(one: Contender) -> str:
+    """24.1 images/s (95 % CI 23.7–24.6)."""
+    return one.rate.said(digits, f" {RATE}", "95 % CI ")
 
 
 def _latencies(study: Study, runs: Runs) -> Iterator[str]:
@@ -101,12 +110,13 @@ def _lowest_latency(study: Study) -> str:
     valid = [run for run in rankable(closed(study)) if not run.tainted]
     single = [run for run in valid if run.serial and run.batch == 1]
     told = ((way, pooled(study, runs, "p50")) for way, runs in by_way(study, single).items())
-    ways = {study.named(way): found.value for way, found in told if found}
+    found = {study.named(way): p50 for way, p50 in told if p50}
+    ways = {name: p50.value for name, p50 in found.items()}
     if len(ways) < 2 or len(single) == len(valid):
         return ""
     lowest = min(ways.values())
     near = sorted((way for way in ways if NEAR * ways[way] <= lowest), key=lambda way: ways[way])
-    return f"Lowest p50 of single images: {listed(near)}, {milliseconds(lowest)} ms."
+    return f"Lowest p50 of single images: {listed(near)}, {found[near[0]].alone(milliseconds)} ms."
 
 
 def dots(study: Study) -> Chart | None:
@@ -115,7 +125,7 @@ def dots(study: Study) -> Chart | None:
     if len(every) < 2:
         return None
     sound = [one for one in every if not one.tainted]
-    alone = all(len(one.runs) < COMPARABLE_RUNS for one in every)
+    alone = all(len(one.runs) == 1 for one in every)
     rows = [
         {
             "name": one.name,
@@ -138,18 +148,42 @@ def dots(study: Study) -> Chart | None:
 
 
 def tradeoff(study: Study) -> Chart | None:
-    """Throughput against p95: by users, by rate, or by batch, whichever the study has most of; or None."""
+    """Throughput against latency: by users, by rate, or by batch, whichever the study has most of; or None.
+
+    The latency is p95 where each cell drawn has results enough for it, else the mean.
+    """
     lines = [(name, points) for name, points in _lines(study) if len(points) > 1]
     if not lines:
         return None
-    shown = sorted(lines, key=lambda line: -max(point["rate"] for point in line[1]))[:MOST_LINES]
-    series = [{"name": name, "points": points} for name, points in lines if (name, points) in shown]
+    shown = sorted(lines, key=lambda line: -max(point.rate.value for point in line[1]))[:MOST_LINES]
+    kept = [line for line in lines if line in shown]
+    by_p95 = all(point.p95_ms for _, points in kept for point in points)
+    series = [{"name": name, "points": [point.drawn(by_p95) for point in points]} for name, points in kept]
     left = len(lines) - len(shown)
     notes = (f"{left} others are not drawn.",) if left else ()
-    return Chart(TRADEOFF, BETTER, "tradeoff", {"x": "images/s", "y": "p95 ms", "series": series}, notes)
+    data = {"x": "images/s", "y": "p95 ms" if by_p95 else "mean ms", "series": series}
+    return Chart(TRADEOFF, BY_P95 if by_p95 else BY_MEAN, "tradeoff", data, notes)
 
 
-Line = tuple[str, list[dict[str, Any]]]
+@dataclass(frozen=True)
+class CellPoint:
+    """A cell as the chart draws it, by its rate and one of its latencies; no p95 of too few results."""
+
+    label: str
+    knee: bool
+    doubted: bool
+    rate: CellFigure
+    p95_ms: CellFigure | None
+    mean_ms: CellFigure
+
+    def drawn(self, by_p95: bool) -> dict[str, Any]:
+        """With its p95 or its mean latency."""
+        about = {"label": self.label, "knee": self.knee, "doubted": self.doubted}
+        latency = self.p95_ms if by_p95 else self.mean_ms
+        return about | drawn("rate", self.rate) | drawn("latency", latency)
+
+
+Line = tuple[str, list[CellPoint]]
 
 
 def _lines(study: Study) -> list[Line]:
@@ -190,14 +224,14 @@ def _by_batch(study: Study) -> Iterator[Line]:
         yield study.named(way), list(_points(study, cells))
 
 
-def _points(study: Study, cells: Iterable[tuple[str, Runs, bool]]) -> Iterator[dict[str, Any]]:
-    """A point for each cell that has both figures."""
+def _points(study: Study, cells: Iterable[tuple[str, Runs, bool]]) -> Iterator[CellPoint]:
+    """A point for each cell with a success."""
     for label, runs, knee in cells:
-        rate, p95 = (estimated(study, runs, value) for value in (images_per_s, latency_at("p95")))
-        if rate and p95:
+        figures = (estimated(study, runs, value) for value in (images_per_s, p95_ms, mean_ms))
+        rate, p95, mean = figures
+        if rate and mean:
             doubted = all(run.tainted for run in behind(runs, images_per_s))
-            about = {"label": label, "knee": knee, "doubted": doubted}
-            yield about | drawn("rate", rate) | drawn("p95", p95)
+            yield CellPoint(label, knee, doubted, rate, p95, mean)
 
 
 BEST = Question("best", "", (dots, tradeoff), best, Theme.SPEED)

@@ -3,20 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from reports.caveats.run import ENOUGH
-from reports.fold.windows import LEAST_RESULTS
-from reports.format import MISSING, digits, duration, plural
+from reports.format import digits, duration, plural
+from reports.histogram.percentiles import ENOUGH, LEAST_RESULTS
 from reports.page.answer import AnswerRow, repeated
 from reports.page.question import Question, Theme
 from reports.page.study_table import FEW
-from reports.stats.percentiles import behind, latency_at
-from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, by_cell, ranked
+from reports.stats.figures import p95_ms
+from reports.stats.paired import ADVISED_REPEATS, LEAST_REPEATS
+from reports.stats.percentiles import behind
+from reports.stats.repeats import Runs, by_cell, ranked
 from reports.study.study import Study
 from reports.summary.summary import tainting
 from reports.topics.answer.contenders import contenders
 
-MANY = 5
-"""Runs of a cell that are advised."""
 WIDE = 0.1
 """A share of the rate: with a wider interval the figures say little."""
 
@@ -49,10 +48,11 @@ def _graded(study: Study, counts: Sequence[int]) -> str:
     if spoilt := len(counts) - len(valid):
         have = "has" if spoilt == 1 else "have"
         return f"Partial: {spoilt} of {len(counts)} cells {have} no valid run, others {each}"
-    if fewest < COMPARABLE_RUNS:
+    if fewest == 1:
         return f"Unconfirmed: {each}, so {'' if even else 'some '}images/s have no 95 % CI"
     wide = _widest(study)
-    grade = "Low" if fewest < ENOUGH_RUNS or wide > WIDE else "Good" if fewest >= MANY else "Moderate"
+    sure = "Good" if fewest >= ADVISED_REPEATS else "Moderate"
+    grade = "Low" if fewest < LEAST_REPEATS or wide > WIDE else sure
     return f"{grade}: {each}{_wide_said(wide)}"
 
 
@@ -78,7 +78,7 @@ def _invalidated(runs: Runs) -> str:
 def repeats_advised(counts: Sequence[int]) -> int:
     """Runs of each cell that would tell more: five, or twice as many as there are."""
     fewest = min((count for count in counts if count), default=0)
-    return MANY if fewest < MANY else 2 * fewest
+    return ADVISED_REPEATS if fewest < ADVISED_REPEATS else 2 * fewest
 
 
 def _settled_by(study: Study, counts: Sequence[int]) -> str:
@@ -88,7 +88,7 @@ def _settled_by(study: Study, counts: Sequence[int]) -> str:
         return "Repeats would not help before that is fixed."
     advised = repeats_advised(counts)
     told = f" (about {duration(60 * max(1, round(again_s(study, advised) / 60)))})" if study.timeline else ""
-    what = "to confirm" if advised == MANY else "for narrower CIs"
+    what = "to confirm" if advised == ADVISED_REPEATS else "for narrower CIs"
     return f"Rerun with --repeats {advised} {what}{told}."
 
 
@@ -113,18 +113,19 @@ def again(study: Study, counts: Sequence[int]) -> str:
 def _few(runs: Runs) -> str:
     """What the mark behind a percentile means, and a dash in its place, each where there is one."""
     shown = ("p95", "p99")
-    rested = [behind(of, latency_at("p95")) for of in by_cell(runs).values()]
+    rested = [behind(of, p95_ms) for of in by_cell(runs).values()]
     results = [sum(run.succeeded for run in of) for of in rested]
     marked = [name for name in shown if any(LEAST_RESULTS[name] <= n < ENOUGH[name] for n in results)]
     lacking = [name for name in ("p50", *shown) if any(0 < n < LEAST_RESULTS[name] for n in results)]
-    mark = f"{FEW} few-samples: {_needs(marked, ENOUGH)}." if marked else ""
-    dash = f"{MISSING} too few for a figure: {_needs(lacking, LEAST_RESULTS)}." if lacking else ""
+    mark = f"A {FEW}: few requests ({_needs(marked, ENOUGH)})." if marked else ""
+    dash = f"A dash: too few requests ({_needs(lacking, LEAST_RESULTS)})." if lacking else ""
     return " ".join(filter(None, (mark, dash)))
 
 
 def _needs(names: Sequence[str], results: Mapping[str, int]) -> str:
-    """p95 needs 200, p99 needs 1,000 requests."""
-    return f"{', '.join(f'{name} needs {results[name]:,}' for name in names)} requests"
+    """p95 needs 200, p99 1,000."""
+    first, *others = names
+    return ", ".join([f"{first} needs {results[first]:,}", *(f"{name} {results[name]:,}" for name in others)])
 
 
 CONFIDENCE = Question("confidence", "", finds=confidence, theme=Theme.CONFIDENCE)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 from reports.stats.conditions import condition
 from reports.stats.figures import fastest_cell, images_per_s, told_from_best
-from reports.stats.log_ratio import GeometricMean, LogRatio, geometric_mean
-from reports.stats.paired import LEAST_PAIRS, paired_ratio
-from reports.stats.repeats import Runs, by_repeat, by_way, grouped, resting_on, values
+from reports.stats.log_ratio import LogRatio
+from reports.stats.paired import LEAST_REPEATS, paired_ratio
+from reports.stats.percentiles import CellFigure, mean_over
+from reports.stats.repeats import Runs, by_repeat, by_way, grouped, resting_on
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -24,7 +25,7 @@ class Contender:
 
     name: str
     runs: Runs
-    rate: GeometricMean
+    rate: CellFigure
     slower: bool = False
 
     @property
@@ -44,7 +45,7 @@ class Contender:
 
     def ties(self, other: "Contender") -> bool:
         """Whether enough repeats of both, which are near each other, do not tell which is faster."""
-        return self.near(other) and not self.slower and self.against(other).runs >= LEAST_PAIRS
+        return self.near(other) and not self.slower and self.against(other).runs >= LEAST_REPEATS
 
     def over(self, other: "Contender") -> str:
         """Its images per second as a share of another's: 0.94× (0.91–0.97)."""
@@ -63,7 +64,8 @@ def closed(study: Study) -> list[Summary]:
 def contenders(study: Study) -> tuple[Contender, ...]:
     """One for each way with a cell that may be ranked, the fastest first, those that are invalidated last."""
     fastest = map(fastest_cell, by_way(study, closed(study)).values())
-    found = [_contender(study, runs) for runs in fastest if runs]
+    rates = ((runs, mean_over(runs, images_per_s)) for runs in fastest)
+    found = [_contender(study, runs, rate) for runs, rate in rates if rate]
     ordered = sorted(found, key=lambda one: (one.tainted, -one.rate.value))
     links = grouped((one for one in ordered if not one.tainted), lambda one: one.runs[0].link).values()
     slower = {one.name for over_link in links for one in _slower(*over_link)}
@@ -75,6 +77,5 @@ def _slower(first: Contender, *others: Contender) -> Iterator[Contender]:
     return (one for one, apart in zip(others, told, strict=True) if apart)
 
 
-def _contender(study: Study, fastest: Runs) -> Contender:
-    runs = resting_on(fastest, images_per_s)
-    return Contender(study.named(runs[0].way), runs, geometric_mean(values(runs, images_per_s)))
+def _contender(study: Study, fastest: Runs, rate: CellFigure) -> Contender:
+    return Contender(study.named(fastest[0].way), resting_on(fastest, images_per_s), rate)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from reports.fold.autoscaling import AutoscaledRun, Change, Moment
-from reports.fold.windows import LEAST_RESULTS
 from reports.histogram.buckets import mean_ns, percentiles_ns, together
+from reports.histogram.percentiles import LEAST_RESULTS
 from reports.stats.log_ratio import RESOLUTION, LogRatio, log_ratio
-from reports.stats.paired import LEAST_PAIRS, paired_ratio, told_apart
+from reports.stats.paired import LEAST_REPEATS, paired_ratio, told_apart
 from reports.stats.shares import alike_neighbours
 
 BLOCK_S, LEAST_BLOCKS = 10, 3
@@ -247,7 +247,7 @@ def controlled(scaling: AutoscaledRun, among: Sequence[AutoscaledRun], at: int) 
             free.remove(twin)
             own.append(sides)
             other.append(same_seconds(twin, sides))
-    if len(own) < LEAST_PAIRS:
+    if len(own) < LEAST_REPEATS:
         return None
     p95, served = (_over(own, other, value) for value in (p95_ns, served_per_s))
     failed = any(one.failures for sides in own for side in sides for one in side)

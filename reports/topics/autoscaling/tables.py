@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from reports.caveats.run import ENOUGH
 from reports.fold.autoscaling import AutoscaledRun, Change, Moment, StageSeen
-from reports.fold.timeline import joined
+from reports.fold.timeline import grouped_percentiles
 from reports.format import MISSING, NS_PER_MS, counted, digits, known, listed, ms, plural, sentence
+from reports.histogram.percentiles import ENOUGH
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.stats.paired import LEAST_PAIRS
+from reports.stats.paired import LEAST_REPEATS
 from reports.stats.repeats import taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -122,10 +122,9 @@ def effects_table(study: Study) -> Table:
         caption=f"Blocks of {BLOCK_S} s or more before and after the step, in which the asked rate was "
         f"within {100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % CIs. The "
         f"{WINDOW_S} s before more or fewer were asked for are left out, since they triggered it. What had "
-        "piled up before a step counts against it. Where what varies lasts longer than a block nothing is "
-        f"said. Repeats of a step beside {LEAST_PAIRS} runs or more of the same course without one are "
-        "compared with those instead. "
-        "Verdicts are at 5 % for both figures of a step together (Holm).",
+        "piled up before a step counts against it. If noise lasts longer than a block, the verdict is "
+        f"inconclusive. Repeats of a step beside {LEAST_REPEATS} runs or more of the same course without one "
+        "are compared with those instead. Verdicts are at 5 % for both figures of a step together (Holm).",
         notes=notes,
         numeric=(1, 3, 4, 5),
     )
@@ -271,7 +270,7 @@ def stated(name: str) -> Value:
 
 def latency_ms(moments: Sequence[Moment], percent: float) -> Value:
     """A percentile of the requests that ended in a moment, with its neighbours where those are too few."""
-    found = joined([("", one.latency) for one in moments], percent)
+    found = grouped_percentiles([("", one.latency) for one in moments], percent)
     told_ms = {one.s: ns / NS_PER_MS for one, ns in zip(moments, found, strict=True) if ns is not None}
     return lambda one: told_ms.get(one.s)
 

@@ -11,7 +11,8 @@ from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
 from reports.published_figures.figures import RATE, Figures, as_published, beside, published_figures, sourced
-from reports.stats.repeats import COMPARABLE_RUNS, absence, hedge, taints
+from reports.stats.paired import ADVISED_REPEATS
+from reports.stats.repeats import absence, hedge, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, ArmRuns, Arms, Case, cases, ratio_of
@@ -42,7 +43,7 @@ ADVICE = {
     "channel each with distinct arguments or grpc.use_local_subchannel_pool, or a pool of a few.",
     CPU: "Add workers (--workers) or hosts, and send prepared requests: one process has one core.",
     LOOP: "Find what the users call that does not yield to gevent, or add workers.",
-    INCONCLUSIVE: "Run what is missing, and with --repeats 5.",
+    INCONCLUSIVE: f"Run what is missing, and with --repeats {ADVISED_REPEATS}.",
 }
 LOSSY = (
     "Packets were lost: where no policer drops them, BBR on the client helps too; so does a client nearer to "
@@ -231,7 +232,7 @@ def contention_answer(study: Study) -> AnswerRow | None:
 def _cause(verdict: Conclusion) -> str:
     """In a few words, unconfirmed where an arm that decides has a single run."""
     behind = [arm for code, arm in verdict.arms.items() if code in DECIDING and arm.rate]
-    single = verdict.cause != INCONCLUSIVE and any(len(arm.runs) < COMPARABLE_RUNS for arm in behind)
+    single = verdict.cause != INCONCLUSIVE and any(len(arm.runs) == 1 for arm in behind)
     return f"{cause_said(verdict)}{' (unconfirmed: 1 run)' if single else ''}"
 
 

@@ -8,17 +8,20 @@ omission; B. Schroeder, A. Wierman and M. Harchol-Balter, Open versus closed: a 
 from dataclasses import dataclass
 from math import floor, log10
 
-from reports.caveats.run import ENOUGH
 from reports.format import digits, milliseconds, plural
+from reports.histogram.percentiles import ENOUGH
 from reports.ledger.axes import UNSET, Topology
 from reports.page.answer import AnswerRow, with_options
 from reports.page.question import Question, Theme
-from reports.stats.percentiles import pooled
-from reports.stats.repeats import Runs, by_cell, typical
+from reports.stats.percentiles import CellFigure, mean_over, pooled
+from reports.stats.repeats import Runs, by_cell
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
-SAID = "Of users who each wait for their reply: arrivals that would have come meanwhile are not in it"
+SAID = (
+    "Closed-loop: each user waits for its reply, so requests that would have arrived meanwhile are not "
+    "counted (coordinated omission)"
+)
 UNEVEN = 2.0
 """Times p50: where p99 is above it, some replies take much longer than most, and arrivals would queue."""
 LOAD_SHARE = 0.8
@@ -34,18 +37,25 @@ class Uneven:
     """A cell some of whose replies take much longer than most, and the repeats that count."""
 
     runs: Runs
-    p50_ms: float
-    p99_ms: float
+    p50_ms: CellFigure
+    p99_ms: CellFigure
 
     @property
     def said(self) -> str:
         """onnx-grpc/b1/c8: p99 812 ms, p50 41.0 ms."""
-        return f"{self.runs[0].cell}: p99 {milliseconds(self.p99_ms)} ms, p50 {milliseconds(self.p50_ms)} ms"
+        p99, p50 = (one.alone(milliseconds) for one in (self.p99_ms, self.p50_ms))
+        return f"{self.runs[0].cell}: p99 {p99} ms, p50 {p50} ms"
+
+    @property
+    def times(self) -> float:
+        """How many times p50 the p99 is."""
+        return self.p99_ms.value / self.p50_ms.value
 
     @property
     def requests_per_s(self) -> float:
-        """Of successes, the median of the repeats."""
-        return typical(self.runs, lambda run: run.counts.requests_per_s) or 0.0
+        """Of successes, over the repeats."""
+        found = mean_over(self.runs, lambda run: run.counts.requests_per_s)
+        return found.value if found else 0.0
 
 
 def rounded_down(value: float) -> float:
@@ -64,9 +74,9 @@ def uneven(study: Study) -> list[Uneven]:
     found = []
     for runs in by_cell(run for run in _closed(study) if not run.tainted).values():
         p50, p99 = (pooled(study, runs, name) for name in ("p50", "p99"))
-        if p50 and p99 and p99.value > UNEVEN * p50.value:
-            found.append(Uneven(runs, p50.value, p99.value))
-    return sorted(found, key=lambda one: -one.p99_ms / one.p50_ms)
+        if p50 and p99 and 0 < UNEVEN * p50.value < p99.value:
+            found.append(Uneven(runs, p50, p99))
+    return sorted(found, key=lambda one: -one.times)
 
 
 def latency_kind(study: Study) -> AnswerRow | None:

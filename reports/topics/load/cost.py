@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 from reports.fold.records import ratio
 from reports.fold.samples import Cost
-from reports.format import MISSING, digits
+from reports.format import MISSING
 from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
-from reports.page.study_table import ENDPOINT, Columns, cell, figure, number, study_table, text
+from reports.page.study_table import ENDPOINT, Columns, cell, figure, measured, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.failures import rankable, unranked
 from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.repeats import Runs, Value, by_way, typical
+from reports.stats.percentiles import mean_over
+from reports.stats.repeats import Runs, Value, by_way
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -36,7 +37,9 @@ def _declared(head: str, value: Value) -> Columns[Runs]:
     return cell(
         head,
         lambda runs, notes: (
-            number(runs, value, notes) if any(value(run) is not None for run in runs) else TableCell(MISSING)
+            measured(runs, value, notes)
+            if any(value(run) is not None for run in runs)
+            else TableCell(MISSING)
         ),
     )
 
@@ -62,8 +65,10 @@ def cost_answer(study: Study) -> AnswerRow | None:
     if not runs:
         return None
     cheapest = fastest_cell(runs)
-    price = digits(typical(cheapest, usd_per_million) or 0.0)
-    said = f"${price} per million images at the cheapest, {cheapest[0].cell}."
+    price = mean_over(cheapest, usd_per_million)
+    if not price:
+        return None
+    said = f"${price.alone()} per million images at the cheapest, {cheapest[0].cell}."
     several = AT_ANY_NUMBER if len({run.instances for run in runs}) > 1 else ""
     return AnswerRow("Cost", said, f"By the price that --usd-per-hour declared. {several}".rstrip())
 

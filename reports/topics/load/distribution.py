@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reports.fold.windows import BEYOND, LEAST, told_percentiles_ns
 from reports.format import NS_PER_MS
 from reports.histogram.buckets import Buckets, middles_ns
+from reports.histogram.percentiles import BEYOND, LEAST, told_percentiles_ns
 from reports.page.page import Chart
 from reports.page.question import Question
 from reports.stats.conditions import Condition, condition

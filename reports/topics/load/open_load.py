@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from reports.caveats.run import ENOUGH
 from reports.format import MISSING, counted, known, milliseconds
+from reports.histogram.percentiles import ENOUGH
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import (

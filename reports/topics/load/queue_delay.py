@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from reports.caveats.run import ENOUGH
 from reports.fold.records import ratio
 from reports.format import MISSING, digits, milliseconds, plural
+from reports.histogram.percentiles import ENOUGH
 from reports.ledger.axes import delay_name
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
@@ -24,22 +24,13 @@ from reports.page.study_table import (
 )
 from reports.page.table import Table, TableCell
 from reports.stats.failures import ranks
-from reports.stats.figures import images_per_s, told_from_best
-from reports.stats.paired import LEAST_PAIRS
-from reports.stats.percentiles import latency_at, value_of
-from reports.stats.repeats import (
-    Runs,
-    Value,
-    grouped,
-    hedge,
-    resting_on,
-    typical,
-    values,
-)
+from reports.stats.figures import images_per_s, p95_ms, told_from_best
+from reports.stats.paired import LEAST_REPEATS, NOT_SIGNIFICANT
+from reports.stats.percentiles import CellFigure, estimated
+from reports.stats.repeats import Runs, Value, grouped, hedge, resting_on, values
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
-p95_ms = latency_at("p95")
 NOTHING_SOUND = "each delay is invalidated or has no success"
 ONE_RUN = "one run"
 MOST_SAID = 3
@@ -57,10 +48,12 @@ def delay_ms(runs: Runs) -> str:
 class Best:
     """The repeats of the delay that is best by some value, and other delays that they do not tell from it.
 
-    `fewest` are the repeats of it or another that could; `compared` is whether they suffice.
+    `fewest` are the repeats of it or another that could; `compared` is whether they suffice. `figure` is the
+    value by which it is best.
     """
 
     runs: Runs
+    figure: CellFigure
     alike: tuple[str, ...]
     compared: bool
     fewest: int
@@ -74,21 +67,21 @@ class Best:
     def doubt(self) -> str:
         """What repeats leave open; empty where they tell it from every other."""
         if not self.compared:
-            return hedge(min(self.fewest, LEAST_PAIRS - 1))
-        return f"indistinguishable from {', '.join(self.alike)}" if self.alike else ""
+            return hedge(min(self.fewest, LEAST_REPEATS - 1))
+        return f"{NOT_SIGNIFICANT} from {', '.join(self.alike)}" if self.alike else ""
 
 
-def fastest(sweep: Sweep, bound_ms: float | None = None) -> Best | None:
+def fastest(study: Study, sweep: Sweep, bound_ms: float | None = None) -> Best | None:
     """The one with the most images/s, of those with p95 within the bound in each repeat; or None."""
     if unranked(sweep[0][0]):
         return None
     kept = [runs for runs in sound(sweep) if bound_ms is None or max(_p95s(runs), default=inf) <= bound_ms]
-    return best(kept, images_per_s, 1)
+    return best(study, kept, images_per_s, 1)
 
 
-def quickest(sweep: Sweep) -> Best | None:
+def quickest(study: Study, sweep: Sweep) -> Best | None:
     """The one with the lowest p95; None where none is sound, or no run of them has results enough for one."""
-    return best([runs for runs in sound(sweep) if _p95s(runs)], p95_ms, -1)
+    return best(study, sound(sweep), p95_ms, -1)
 
 
 def sound(sweep: Sweep) -> list[Runs]:
@@ -101,15 +94,17 @@ def _p95s(runs: Runs) -> list[float]:
     return [found for run in resting_on(runs, images_per_s) if (found := p95_ms(run)) is not None]
 
 
-def best(delays: Sequence[Runs], value: Value, sign: int) -> Best | None:
-    """The delay with the most of a value, or with a sign of -1 the least; None without any."""
-    if not delays:
+def best(study: Study, delays: Sequence[Runs], value: Value, sign: int) -> Best | None:
+    """The delay with the most of a value, or with a sign of -1 the least; None where none has it."""
+    found = [(runs, figure) for runs in delays if (figure := estimated(study, runs, value))]
+    if not found:
         return None
-    at = max(range(len(delays)), key=lambda at: sign * (typical(delays[at], value) or 0.0))
-    others = [runs for place, runs in enumerate(delays) if place != at]
-    told = told_from_best(delays[at], others, value)
-    alike = (f"{delay_ms(runs)} ms" for runs, apart in zip(others, told, strict=True) if apart is False)
-    return Best(delays[at], tuple(alike), None not in told, min(len(values(runs, value)) for runs in delays))
+    runs, figure = max(found, key=lambda one: sign * one[1].value)
+    others = [other for other, _ in found if other is not runs]
+    told = told_from_best(runs, others, value)
+    alike = (f"{delay_ms(other)} ms" for other, apart in zip(others, told, strict=True) if apart is False)
+    fewest = min(len(values(of, value)) for of, _ in found)
+    return Best(runs, figure, tuple(alike), None not in told, fewest)
 
 
 def unranked(run: Summary) -> str:
@@ -197,7 +192,7 @@ def best_delays(study: Study) -> Table:
         Columns(("most images/s with", "images/s", "p95 ms"), lambda it, notes: _fastest(it, bound, notes)),
         Columns(
             ("lowest p95 with", "p95 ms", "images/s"),
-            lambda it, notes: _named(quickest(it), (p95_ms, images_per_s), _no_p95(it), notes),
+            lambda it, notes: _named(quickest(notes.study, it), (p95_ms, images_per_s), _no_p95(it), notes),
         ),
     )
     return study_table(
@@ -212,7 +207,7 @@ def best_delays(study: Study) -> Table:
 def _fastest(sweep: Sweep, bound: float | None, notes: StudyNotes) -> tuple[TableCell, ...]:
     kept = f"none kept p95 at {bound:g} ms in each repeat" if bound else ""
     lacking = (unranked(sweep[0][0]) or kept) if sound(sweep) else NOTHING_SOUND
-    return _named(fastest(sweep, bound), (images_per_s, p95_ms), lacking, notes)
+    return _named(fastest(notes.study, sweep, bound), (images_per_s, p95_ms), lacking, notes)
 
 
 def _no_p95(sweep: Sweep) -> str:
@@ -239,7 +234,7 @@ def delay_finding(study: Study) -> str:
         return ""
     busiest = sorted(found, key=lambda sweep: -sweep[0][0].level)[:MOST_SAID]
     named = [sweep for sweep in found if sweep in busiest]
-    bests = [best for it in named for best in (fastest(it, bound), quickest(it)) if best]
+    bests = [best for it in named for best in (fastest(study, it, bound), quickest(study, it)) if best]
     mixed = any(best.compared for best in bests)
     said = [_said(study, sweep, bound, mixed) for sweep in named]
     left = len(found) - len(said)
@@ -260,23 +255,21 @@ def _said(study: Study, sweep: Sweep, bound: float | None, mixed: bool) -> str:
     run = sweep[0][0]
     many = f"{run.level:g} requests/s" if run.load == "open" else plural(round(run.level), "user")
     where = f"{_name(run)} at batch {run.batch} and {many}:"
-    most, low = fastest(sweep, bound), quickest(sweep)
+    most, low = fastest(study, sweep, bound), quickest(study, sweep)
     if low is None:
         return f"{where} not known ({_no_p95(sweep)})"
-    p95 = f"{milliseconds(value_of(study, low.runs, p95_ms))} ms"
-    lowest = f"{low.name} ({_figure(low, p95, mixed)})"
+    lowest = f"{low.name} ({_figure(low, f'{low.figure.alone(milliseconds)} ms', mixed)})"
     if unranked(run):
         return f"{where} lowest p95 with {lowest}"
     if most is None:
         return f"{where} none keeps p95 at {bound:g} ms, the lowest is with {lowest}"
     within = f"of those with p95 at most {bound:g} ms, " if bound else ""
-    rate = digits(value_of(study, most.runs, images_per_s))
-    said = f"{where} {within}most images/s with {most.name} ({_figure(most, rate, mixed)})"
+    said = f"{where} {within}most images/s with {most.name} ({_figure(most, most.figure.alone(), mixed)})"
     return said if bound else f"{said}, lowest p95 with {lowest}"
 
 
 def _figure(best: Best, figure: str, mixed: bool) -> str:
-    """412, indistinguishable from 1 ms; where others have repeats (`mixed`), one run is said of each."""
+    """412, and what it is not significantly different from; where others have repeats (`mixed`), one run."""
     few = ONE_RUN if best.fewest == 1 else f"{best.fewest} runs"
     doubt = best.doubt if best.compared else few if mixed else ""
     return ", ".join(filter(None, (figure, doubt)))

@@ -3,24 +3,25 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf, isfinite
 
 from reports.caveat import gravest
 from reports.caveats.rate_bound import RateBound
-from reports.format import MISSING, digits, milliseconds, plural
+from reports.format import MISSING, milliseconds, plural
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import images_per_s
-from reports.stats.highest_rate import CONFIRMATIONS, RateTried, highest_rate, told
+from reports.stats.highest_rate import CONFIRMATIONS, RateTried, highest_rate, limits, told
 from reports.stats.percentiles import pooled
 from reports.stats.repeats import Runs, taints
 from reports.study.study import Study
-from reports.summary.summary import Way, percentile_ms, tainting
+from reports.summary.summary import LatencyAt, Way, tainting
 from reports.topics.load.open_load import begun_cells
 
 CAPPED = "--max-in-flight was reached"
-NONE_MET, NOT_KNOWN, NOT_CONFIRMED = "none met it", "not known", "not confirmed"
+NONE_MET, NOT_KNOWN, NOT_CONFIRMED, NOT_REACHED = "none met it", "not known", "not confirmed", "not reached"
 
 
 def find_bound(study: Study) -> RateBound | None:
@@ -34,7 +35,7 @@ def find_bound(study: Study) -> RateBound | None:
 def obstacle(unknown: Runs) -> str:
     """Why the runs at a rate are no evidence, the gravest reason alone: `failed at 83.5/s`."""
     why = gravest({code for run in unknown for code in tainting(run)})
-    return f"{why or 'no latency is known'} at {unknown[0].level:g}/s"
+    return f"{why or 'too few requests'} at {unknown[0].level:g}/s"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class SearchResult:
     did not, both without runs that are no evidence. `unknown` are the runs at the lowest rate above
     `met` that no run met, where they are no evidence. `below` are lower rates that did not meet it, where
     none is confirmed. `within` has the highest rate in 95 %; None where all runs met the bound or none did.
+    Where the highest rate that was tried met the bound, the search did not reach it: nothing is confirmed.
     """
 
     way: Way
@@ -71,10 +73,12 @@ def searches(study: Study, bound: RateBound) -> Iterator[SearchResult]:
 def search(rates: list[Runs], made: Runs, bound: RateBound) -> SearchResult:
     """One search from the repeats of each rate, lowest rate first, and from its runs as they were made."""
     verdicts = [(runs, meets(runs, bound)) for runs in rates]
-    confirmed = confirming(rates, bound)
-    met = confirmed or evidence(next((runs for runs, kept in reversed(verdicts) if kept), []), bound)
+    highest = evidence(next((runs for runs, kept in reversed(verdicts) if kept), []), bound)
+    reached = not highest or any(runs[0].level > highest[0].level for runs in rates)
+    confirmed = confirming(rates, bound) if reached else []
+    met = confirmed or highest
     at = met[0].level if met else 0.0
-    limits = [(runs, kept) for runs, kept in verdicts if runs[0].level > at and not kept]
+    above = [(runs, kept) for runs, kept in verdicts if runs[0].level > at and not kept]
     lower = [runs[0].level for runs, kept in verdicts if runs[0].level < at and kept is False]
     return SearchResult(
         way=made[0].way,
@@ -82,8 +86,8 @@ def search(rates: list[Runs], made: Runs, bound: RateBound) -> SearchResult:
         met=met,
         confirmed=bool(confirmed),
         within=within(made, confirmed, bound),
-        missed=next((evidence(runs, bound) for runs, kept in limits if kept is False), []),
-        unknown=limits[0][0] if limits and limits[0][1] is None else [],
+        missed=next((evidence(runs, bound) for runs, kept in above if kept is False), []),
+        unknown=above[0][0] if above and above[0][1] is None else [],
         below=() if confirmed else tuple(lower),
         made=len(made),
     )
@@ -105,6 +109,8 @@ def within(made: Runs, confirmed: Runs, bound: RateBound) -> tuple[float, float]
     if len({run.met for run in known}) < len((True, False)):
         return None
     low, high = highest_rate(known).interval
+    if not low and high == inf:
+        return None
     return min([low, *(run.level for run in confirmed)]), high
 
 
@@ -121,7 +127,7 @@ def meets(runs: Runs, bound: RateBound) -> bool | None:
 
 def shortfall(missed: Runs, bound: RateBound) -> str:
     """Why a rate did not meet the bound: its latency, or where that was within it, what went wrong."""
-    found_ms = [percentile_ms(run, bound.percentile) or 0.0 for run in missed if bound.exceeded_by(run)]
+    found_ms = [LatencyAt(bound.percentile)(run) or 0.0 for run in missed if bound.exceeded_by(run)]
     if found_ms:
         return milliseconds(max(found_ms))
     return CAPPED if any(run.sent.dropped for run in missed) else "requests failed"
@@ -155,7 +161,8 @@ def _met(search: SearchResult, bound: RateBound, notes: StudyNotes) -> tuple[Tab
     if not search.met:
         return (TableCell(NONE_MET if search.missed else NOT_KNOWN),)
     lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
-    told_rate = f"{search.met[0].level:g}" + (f" ({_ends(search.within)})" if search.within else "")
+    level = search.met[0].level
+    told_rate = f"{level:g}" + (f" ({limits(level, *search.within)})" if search.within else "")
     rate, images = TableCell(told_rate, notes.marks(lower)), measured(search.met, images_per_s, notes)
     if not search.confirmed:
         return rate, TableCell(MISSING), images, TableCell(_unconfirmed(search))
@@ -166,10 +173,6 @@ def _met(search: SearchResult, bound: RateBound, notes: StudyNotes) -> tuple[Tab
         images,
         TableCell(_confirmed_by(search.met)),
     )
-
-
-def _ends(within: tuple[float, float]) -> str:
-    return "–".join(digits(end, 2) if end >= 1 else f"{end:.2g}" for end in within)
 
 
 def latency_said(study: Study, search: SearchResult, bound: RateBound, unit: str = "") -> str:
@@ -184,6 +187,8 @@ def _confirmed_by(runs: Runs) -> str:
 
 def _unconfirmed(search: SearchResult) -> str:
     number = len(search.met)
+    if not search.missed and not search.unknown:
+        return f"{NOT_REACHED}: {search.met[0].level:g}/s met it"
     return f"{NOT_CONFIRMED}: {'one run' if number == 1 else f'{number} runs'} met it"
 
 
@@ -213,7 +218,8 @@ def _said(study: Study, search: SearchResult, bound: RateBound) -> str:
         return f"{name} {'none' if search.missed else NOT_KNOWN} {batch} ({higher})"
     rate = f"{search.met[0].level:g}/s"
     if not search.confirmed:
-        return f"{name} {batch} {_unconfirmed(search)} at {rate} ({higher})"
+        reached = f" at {rate}" if search.missed or search.unknown else ""
+        return f"{name} {batch} {_unconfirmed(search)}{reached} ({higher})"
     latency = f"{bound.percentile} {latency_said(study, search, bound, ' ms')}"
     return f"{name} {rate} {batch}, confirmed by {_confirmed_by(search.met)}: {latency} ({higher})"
 
@@ -231,7 +237,8 @@ def _higher(search: SearchResult, bound: RateBound) -> Iterator[str]:
     elif not search.missed:
         yield "no higher rate was tried"
     if search.met and search.within:
-        yield f"the highest is within {_ends(search.within)}/s, 95 %"
+        within = limits(search.met[0].level, *search.within, unit="/s")
+        yield f"the highest is {'within ' if isfinite(search.within[1]) else ''}{within}, 95 %"
 
 
 RATE_SEARCH = Question(

@@ -5,31 +5,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.format import digits, milliseconds, plural, sentence
+from reports.histogram.percentiles import LEAST_RESULTS
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.study_table import few_samples
 from reports.stats.failures import ranks
-from reports.stats.figures import images_per_s, in_ms
-from reports.stats.knee import Fall, Level, best_trade, enough, fall, still_rising
-from reports.stats.percentiles import CellFigure, estimated, latency_at
-from reports.stats.repeats import Runs, by_batch, grouped, resting_on
+from reports.stats.figures import images_per_s, mean_ms, p95_ms
+from reports.stats.knee import Fall, Level, enough, fall, knee_of, still_rising
+from reports.stats.percentiles import CellFigure, estimated
+from reports.stats.repeats import CONFIRM, Runs, by_batch, grouped, resting_on
 from reports.stats.scaling_laws import BestLaw, NoLaw, best_law
 from reports.study.study import Study
 from reports.summary.summary import Way
 
 LEAST_LEVELS, EXPLORED = 2, 3
 MOST_SAID = 3
-SINGLE = "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm"
+SINGLE = f"one run at a level: a few percent may be chance; {CONFIRM}"
 HIGHEST = "it is the highest level tested: it may lie above"
 STEPS = 40
 TITLE = "Throughput and p95 against users"
 CAPTION = (
-    "Means of the repeats, and p95 of all their requests, with 95 % CIs as lines. The ring is the knee, the "
-    "best trade: the users with the most images/s per ms of p95. Dotted: the law that describes them best."
+    "Means of the repeats, and p95 of all their requests, with 95 % CIs as lines. The ring is the knee: the "
+    "users with the greatest throughput per p95. Dotted: the law that describes them best."
 )
 HOLLOW = "Hollow: invalidated, or too many failures; neither knee nor law rests on such points."
+NO_P95 = f"p95 is not drawn: each level has too few requests for it (it needs {LEAST_RESULTS['p95']})."
 PANELS = ({"key": "rate", "title": "Throughput, images/s"}, {"key": "p95", "title": "p95 latency, ms"})
-mean_ms = in_ms("latency.mean_ns")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Knee:
-    """The best trade `at`, and the fewest users that are `enough` for 95 % of the highest rate.
+    """The level `at` the knee, and the fewest users that are `enough` for 95 % of the highest rate.
 
     `by_p95`: else it is by the mean latency, since some level has too few results for p95. `doubts` are
     sentences without a stop.
@@ -111,7 +112,7 @@ def explores_load(study: Study) -> bool:
 
 
 def saturation(study: Study) -> AnswerRow | None:
-    """The best trades of the fastest ways, and what their highest rates cost; None where none are known."""
+    """The knees of the fastest ways, and what their highest rates cost; None where none are known."""
     if not explores_load(study):
         return None
     every = curves(study)
@@ -125,22 +126,22 @@ def saturation(study: Study) -> AnswerRow | None:
 
 
 def _saturates(curve: Curve, name: str) -> str:
-    """onnx-grpc: best trade at 16 users (414 images/s, p95 43.0 ms); 480 at 128 users costs 289 ms."""
+    """onnx-grpc: knee at 16 users (414 images/s, p95 43.0 ms); 480 at 128 users costs 289 ms."""
     highest = curve.highest
-    rate = digits(highest.rate.value)
+    rate = highest.rate.alone()
     if isinstance(curve.knee, NoKnee):
         rising = f"{name} is not saturated at {_users([highest.users])}: {rate} images/s and rising"
         return rising if curve.knee.rising else f"{name}: {curve.knee.reason}"
     at, by_p95 = curve.knee.at, curve.knee.by_p95
     latency = f"{'p95' if by_p95 else 'mean latency'} {_latency(at, by_p95)} ms"
-    trade = f"{name}: best trade at {_users([at.users])} ({digits(at.rate.value)} images/s, {latency})"
+    told = f"{name}: knee at {_users([at.users])} ({at.rate.alone()} images/s, {latency})"
     costs = f"{rate} at {_users([highest.users])} costs {_latency(highest, by_p95)} ms"
-    return "; ".join((trade, *([] if highest is at else [costs]), *fallen(curve)))
+    return "; ".join((told, *([] if highest is at else [costs]), *fallen(curve)))
 
 
 def _latency(point: Point, by_p95: bool) -> str:
     found = point.latency(by_p95)
-    return f"{milliseconds(found.value)}{few_samples('p95', found.results) if by_p95 else ''}"
+    return f"{found.alone(milliseconds)}{few_samples('p95', found.results) if by_p95 else ''}"
 
 
 def fallen(curve: Curve) -> Iterator[str]:
@@ -174,7 +175,7 @@ def sound(points: Iterable[Point]) -> list[Point]:
 def _points(study: Study, by_level: Mapping[float, Runs]) -> Iterator[Point]:
     for users, runs in by_level.items():
         behind = resting_on(runs, images_per_s)
-        figures = (estimated(study, runs, value) for value in (images_per_s, latency_at("p95"), mean_ms))
+        figures = (estimated(study, runs, value) for value in (images_per_s, p95_ms, mean_ms))
         rate, p95, mean = figures
         if rate and mean and rate.value > 0 and users >= 1:
             doubted = any(run.tainted for run in behind) or not ranks(runs)
@@ -188,20 +189,20 @@ def knee(points: Sequence[Point], lost: Sequence[float] = ()) -> Knee | NoKnee:
         return NoKnee(f"unknown: {len(usable)} of {len(points)} levels valid, {EXPLORED} needed")
     by_p95 = all(point.p95_ms for point in usable)
     levels = [point.level(by_p95) for point in usable]
-    trade, least = (usable[levels.index(find(levels))] for find in (best_trade, enough))
-    doubts = tuple(_doubts(usable, trade, points, lost))
+    at, least = (usable[levels.index(find(levels))] for find in (knee_of, enough))
+    doubts = tuple(_doubts(usable, at, points, lost))
     if still_rising(levels):
         said = "; ".join((f"not reached: still rising at {usable[-1].users:g} users", *doubts))
         return NoKnee(said, rising=True)
-    return Knee(trade, least, by_p95, (*([HIGHEST] if trade is usable[-1] else []), *doubts))
+    return Knee(at, least, by_p95, (*([HIGHEST] if at is usable[-1] else []), *doubts))
 
 
 def _doubts(
-    usable: Sequence[Point], trade: Point, points: Sequence[Point], lost: Sequence[float]
+    usable: Sequence[Point], at: Point, points: Sequence[Point], lost: Sequence[float]
 ) -> Iterator[str]:
-    """What may be otherwise about a best trade."""
-    if trade is usable[0] and trade.users > 1:
-        yield f"there is no lower level than {trade.users:g} users: it may lie below"
+    """What may be otherwise about a knee."""
+    if at is usable[0] and at.users > 1:
+        yield f"there is no lower level than {at.users:g} users: it may lie below"
     if min(len(point.runs) for point in usable) == 1:
         yield SINGLE
     if out := [point.users for point in points if point.tainted]:
@@ -219,11 +220,14 @@ def curves_chart(study: Study) -> Chart | None:
     found = curves(study)
     if not found:
         return None
-    doubted = any(point.tainted for curve in found for point in curve.points)
+    points = [point for curve in found for point in curve.points]
+    has_p95 = any(point.p95_ms for point in points)
     by_knee = grouped(found, _knee_said).items()
     knees = (f"Knee of {'; '.join(map(_name, those))}: {said}." for said, those in by_knee)
-    notes = (*([HOLLOW] if doubted else []), *knees)
-    data = {"panels": PANELS, "series": [_series(curve) for curve in found]}
+    hollow = [HOLLOW] if any(point.tainted for point in points) else []
+    notes = (*hollow, *([] if has_p95 else [NO_P95]), *knees)
+    panels = PANELS if has_p95 else PANELS[:1]
+    data = {"panels": panels, "series": [_series(curve) for curve in found]}
     return Chart(TITLE, CAPTION, "curves", data, notes=notes)
 
 

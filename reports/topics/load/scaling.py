@@ -1,15 +1,16 @@
 """How much of n servers', GPUs' or workers' worth is had: the rate of n over n times the rate of one."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from reports.format import MISSING, Form, digits, milliseconds
+from reports.format import MISSING, Form, digits, milliseconds, with_interval
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, few_samples, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import images_per_s
-from reports.stats.percentiles import CellFigure
-from reports.stats.repeats import Runs, Spread, grouped, over, resting_on, scarcity, taints, values
+from reports.stats.log_ratio import LogRatio, log_ratio
+from reports.stats.percentiles import CellFigure, mean_over
+from reports.stats.repeats import Runs, grouped, resting_on, scarcity, taints, values
 from reports.stats.scaling_laws import BestLaw, NoLaw
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -32,15 +33,21 @@ BY_MEAN = "mean latency: some level has too few results for p95"
 
 @dataclass(frozen=True)
 class ScalingStep:
-    """Some units: their rate, how many times that of the fewest it is, and what percent of their promise.
+    """Some units: their rate, and how many times that of the fewest it is.
 
-    Each is by medians, with the least and the most that the repeats of both allow.
+    `promised` times it would be if each unit brought as much. Of the fewest there is no ratio: they are the
+    measure.
     """
 
     units: int
-    rate: Spread
-    times: Spread
-    efficiency_pct: Spread
+    rate: CellFigure
+    times: LogRatio | None
+    promised: float
+
+    @property
+    def efficiency(self) -> LogRatio | None:
+        """(rate(n) ÷ n) ÷ (rate(m) ÷ m), with m the fewest units, usually 1."""
+        return self.times and replace(self.times, ratio=self.times.ratio / self.promised)
 
 
 @dataclass(frozen=True)
@@ -53,33 +60,18 @@ class Scaling:
     @property
     def steps(self) -> tuple[ScalingStep, ...]:
         """One for each number of units."""
-        pairs = (
-            (units, rate) for units, runs in self.by_units.items() for rate in values(runs, images_per_s)
+        fewest = min(self.by_units)
+        rates = {units: values(runs, images_per_s) for units, runs in self.by_units.items()}
+        return tuple(
+            ScalingStep(
+                units,
+                rate,
+                log_ratio(rates[units], rates[fewest]) if units > fewest else None,
+                units / fewest,
+            )
+            for units, runs in self.by_units.items()
+            if (rate := mean_over(runs, images_per_s))
         )
-        return efficiencies(pairs)
-
-
-def efficiencies(pairs: Iterable[tuple[int, float]]) -> tuple[ScalingStep, ...]:
-    """One step for each number of units, fewest first; of several rates with one number, the median.
-
-    efficiency = (rate(n) ÷ n) ÷ (rate(m) ÷ m), with m the fewest units, usually 1, which have no range: they
-    are the measure. Raises ValueError for a number of units or a rate that is not above 0.
-    """
-    found: dict[int, list[float]] = {}
-    for units, rate in pairs:
-        if units <= 0 or not rate > 0:
-            raise ValueError("efficiency takes units and rates above 0")
-        found.setdefault(units, []).append(rate)
-    rates = {units: Spread.of(of) for units, of in sorted(found.items())}
-    fewest = min(rates, default=0)
-    return tuple(_step(units, rate, fewest, rates[fewest]) for units, rate in rates.items())
-
-
-def _step(units: int, rate: Spread, fewest: int, base: Spread) -> ScalingStep:
-    times, of_promise = over(rate, base), over(rate.scaled(100 * fewest / units), base)
-    if units == fewest or not times or not of_promise:
-        return ScalingStep(units, rate, Spread(1, 1, 1), Spread(100, 100, 100))
-    return ScalingStep(units, rate, times, of_promise)
 
 
 def scalings(study: Study) -> tuple[Scaling, ...]:
@@ -109,7 +101,7 @@ def _else(run: Summary, unit: str) -> tuple[object, ...]:
 
 
 def _knee(curve: Curve, notes: StudyNotes) -> Iterator[TableCell]:
-    """The best trade with its rate and latency, and how many users are enough with their latency."""
+    """The knee with its rate and latency, and how many users are enough with their latency."""
     found = curve.knee
     if isinstance(found, NoKnee):
         yield TableCell(NOT_REACHED if found.rising else MISSING, notes.marks([found.reason]))
@@ -137,15 +129,11 @@ def _highest(curve: Curve, notes: StudyNotes) -> TableCell:
     return _figure(curve.highest.rate, digits, marks=marks)
 
 
-def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> TableCell:
-    return TableCell(MISSING) if found is None else TableCell(str(found), marks, found.median)
-
-
 def _law(law: BestLaw | NoLaw, notes: StudyNotes) -> tuple[TableCell, ...]:
     if isinstance(law, NoLaw):
         return (TableCell(NO_LAW, notes.marks([f"{NO_LAW}: {law.reason}"])),)
     alike, (rival, more) = law.not_told_apart, law.rivals[0]
-    marks = notes.marks([f"not told apart from {' or '.join(alike)}"] if alike else [])
+    marks = notes.marks([f"{' and '.join(alike)} describe it about as well"] if alike else [])
     return (
         TableCell(law.name, marks),
         TableCell("; ".join(map(str, law.estimates))),
@@ -157,7 +145,7 @@ def _law(law: BestLaw | NoLaw, notes: StudyNotes) -> tuple[TableCell, ...]:
 COLUMNS: Sequence[Columns[Curve]] = (
     text("endpoint", lambda curve: curve.name, numeric=False),
     text("batch", lambda curve: str(curve.batch)),
-    Columns(("best trade at users", "images/s there", "p95 ms there", "95 % at users", "its p95 ms"), _knee),
+    Columns(("knee at users", "images/s there", "p95 ms there", "users for 95 %", "p95 ms with them"), _knee),
     cell("highest images/s", _highest),
 )
 LAW: Columns[Curve] = Columns(
@@ -166,7 +154,7 @@ LAW: Columns[Curve] = Columns(
     numeric=False,
 )
 SATURATED = (
-    "Best trade: the users with the most images/s per ms of p95. 95 %: the fewest users with 95 % of the "
+    "Knee: the users with the greatest throughput per p95. Users for 95 %: the fewest with 95 % of the "
     "highest images/s."
 )
 FITTED = (
@@ -198,8 +186,16 @@ def _growth(row: tuple[Scaling, ScalingStep], notes: StudyNotes) -> tuple[TableC
     of_rate, compared = notes.marks(taints(runs)), step.units > fewest
     doubts = [*taints([*runs, *least]), scarcity([len(runs), len(least)])] if compared else []
     of_ratios = notes.marks(filter(None, doubts))
-    ratios = (_spread(found, of_ratios) for found in (step.times, step.efficiency_pct))
-    return _spread(step.rate, of_rate), *ratios
+    ratios = (_ratio(*figure, of_ratios) for figure in ((step.times, 1), (step.efficiency, 100)))
+    return _figure(step.rate, digits, marks=of_rate), *ratios
+
+
+def _ratio(found: LogRatio | None, unit: float, marks: tuple[int, ...]) -> TableCell:
+    """In a unit, as 100 is percent; that of the fewest units over themselves is 1."""
+    if found is None:
+        return TableCell(digits(unit), (), unit)
+    low, high = (end and unit * end for end in (found.low, found.high))
+    return TableCell(with_interval(unit * found.ratio, low, high), marks, unit * found.ratio)
 
 
 def _limits(row: tuple[Scaling, ScalingStep]) -> str:
@@ -222,8 +218,8 @@ def scaling_table(study: Study) -> Table:
     return study_table(
         study,
         "Scaling efficiency",
-        "Images/s over what the fewest units promise: n times as much for n times as many. Medians, and in "
-        "brackets the least and the most that the repeats of both allow. Workers make the same users' "
+        "Images/s over what the fewest units promise: n times as much for n times as many, with 95 % CIs by "
+        "Welch's t of the logs. Workers make the same users' "
         "requests: more of them help only where the client was the bottleneck. Only where the bottleneck is "
         f"the server does this say how servers scale. {SCALING if of_growth(study) else ''}".rstrip(),
         STEP_COLUMNS,

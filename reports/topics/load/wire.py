@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from reports.fold.path import HEADER_BYTES
 from reports.format import digits, known
 from reports.page.question import Question
-from reports.page.study_table import Columns, cell, number, study_table, text
+from reports.page.study_table import Columns, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.failures import unranked
-from reports.stats.figures import fastest_cell, images_per_s
+from reports.stats.figures import fastest_cell, images_per_s, rate
 from reports.stats.repeats import Runs, by_batch, resting_on, typical
 from reports.study.study import Study
 from reports.summary.summary import Way
@@ -68,8 +68,8 @@ def _wire(way: Way, batch: int, runs: Runs) -> Iterator[WireCeiling]:
     bodies = (lambda run: run.counts.request_bytes, lambda run: run.counts.response_bytes)
     sent, received = (typical(behind, value) for value in bodies)
     if sent is not None and fastest:
-        rate, answers = typical(fastest, images_per_s) or 0.0, (received or 0.0) / batch
-        yield WireCeiling(way, batch, sent / batch, answers, fastest, rate, behind[0].link_bytes_per_s)
+        bytes_of = (sent / batch, (received or 0.0) / batch)
+        yield WireCeiling(way, batch, *bytes_of, fastest, rate(fastest), behind[0].link_bytes_per_s)
 
 
 def _link(wire: WireCeiling, notes: Footnotes) -> Iterator[TableCell]:
@@ -93,7 +93,7 @@ COLUMNS: Sequence[Columns[WireCeiling]] = (
     _size("KB sent an image", lambda wire: wire.sent_bytes),
     _size("KB received", lambda wire: wire.received_bytes),
     text("fastest cell", lambda wire: wire.fastest[0].cell, numeric=False),
-    cell("images/s", lambda wire, notes: number(wire.fastest, images_per_s, notes)),
+    cell("images/s", lambda wire, notes: measured(wire.fastest, images_per_s, notes)),
 )
 OF_LINK = Columns(("link Mbit/s", "its images/s", "reached %"), _link)
 

@@ -8,7 +8,7 @@ from reports.format import digits, milliseconds
 from reports.page.question import Question
 from reports.page.study_table import Columns, StudyNotes, cell, figure_cell, study_table
 from reports.page.table import Table, TableCell, with_best
-from reports.stats.figures import compute_ms, images_per_s, latency_ms
+from reports.stats.figures import compute_ms, images_per_s, p50_ms
 from reports.stats.repeats import (
     Runs,
     Value,
@@ -17,7 +17,6 @@ from reports.stats.repeats import (
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
-ENOUGH_RESULTS = 200
 Pick = Callable[[Way, float], Runs]
 
 
@@ -55,7 +54,7 @@ def matrix_tables(study: Study) -> Iterator[Table]:
     serial = [run for run in runs if run.serial]
     batches, by_batch = sorted({run.batch for run in serial}), picker(serial, lambda run: run.batch)
     if serial:
-        yield by_endpoint(study, LATENCY, batches, by_batch, latency_ms)
+        yield by_endpoint(study, LATENCY, batches, by_batch, p50_ms)
         yield by_endpoint(study, THROUGHPUT, batches, by_batch, images_per_s)
     for batch, many in sorted(grouped(runs, lambda run: run.batch).items()):
         yield from concurrent(study, batch, [run for run in many if run.load == "closed"])
@@ -100,13 +99,13 @@ def _beside(head: str, value: Value) -> Columns[tuple[Runs, Runs]]:
 
 COLUMNS: Sequence[Columns[tuple[Runs, Runs]]] = (
     cell("cell", lambda pair, _: TableCell(pair[0][0].cell), numeric=False),
-    _beside("p50 ms", latency_ms),
+    _beside("p50 ms", p50_ms),
     _beside("images/s", images_per_s),
 )
 
 
 def floors(study: Study) -> Table:
-    """One row for each cell that has a floor, medians over the repeats of both."""
+    """One row for each cell that has a floor, by the repeats of both."""
     ordered = study.ordered(study.runs)
     by_key = grouped(ordered, lambda run: (*run.way, run.batch, run.load, run.arrivals, run.level))
     twins = {key: (study.floors.get(key[0], ""), *key[1:]) for key in by_key}

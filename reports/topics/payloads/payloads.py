@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log2
 
-from reports.format import MISSING, listed
+from reports.format import MISSING, listed, plural
 from reports.page.answer import AnswerRow, answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
@@ -14,7 +14,14 @@ from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.failures import rankable, ranks
 from reports.stats.figures import images_per_s, protocol_pairs
 from reports.stats.log_ratio import LogRatio
-from reports.stats.paired import ADVISED_PAIRS, LEAST_PAIRS, paired_ratio, told_apart, with_least_error
+from reports.stats.paired import (
+    ADVISED_REPEATS,
+    LEAST_REPEATS,
+    NOT_SIGNIFICANT,
+    paired_ratio,
+    told_apart,
+    with_least_error,
+)
 from reports.stats.repeats import Runs, absence, by_repeat, grouped, resting_on, scarcity, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
@@ -24,17 +31,17 @@ NO_PICTURES = frozenset({"text", "random"})
 """Payloads that are nothing in place of a picture's tensor."""
 FULL_HEAT = 2.0
 """The ratio, or one over it, that is shaded fully."""
-FEW = f"fewer than {LEAST_PAIRS} repeats of both, so there is no 95 % CI and no mark"
+FEW = f"fewer than {LEAST_REPEATS} repeats of both, so there is no 95 % CI and no mark"
 MORE, LESS = "▲", "▼"
 METHOD = (
     "Ratio of images/s with its own 95 % CI: Student's t of the logs of the repeats' ratios, in pairs, since "
     "a study interleaves its repeats."
 )
 SHADED = (
-    "where it is told from 1 among all ratios of the table: the chance of any false mark is 5 % (Holm), so a "
-    "CI that just excludes 1 may have none. Marked ratios are shaded."
+    "where it differs significantly from 1 among all ratios of the table: the chance of any false mark is "
+    "5 % (Holm), so a CI that just excludes 1 may have none. Marked ratios are shaded by their size."
 )
-WIDER = f"Three pairs mark large differences only; --repeats {ADVISED_PAIRS} would mark smaller ones."
+WIDER = "Few pairs mark large differences only; more repeats would mark smaller ones."
 PAYLOADS = (
     "Payloads over float32 tensors",
     f"Same model, same protocol. {METHOD} {MORE} the payload, {LESS} the tensor is faster, {SHADED}",
@@ -42,7 +49,7 @@ PAYLOADS = (
 )
 PROTOCOLS = (
     "gRPC over HTTP",
-    f"{METHOD} {MORE} gRPC, {LESS} HTTP is faster, {SHADED} Shaded by the ratio.",
+    f"{METHOD} {MORE} gRPC, {LESS} HTTP is faster, {SHADED}",
     "backend",
 )
 """Title, caption and what the rows are of."""
@@ -54,7 +61,7 @@ Sides = tuple[Runs, Runs]
 
 @dataclass(frozen=True)
 class Compared:
-    """Two ways at one batch and number of users; `told` is whether their ratio is told from 1."""
+    """Two ways at one batch and number of users; `told`: their ratio differs significantly from 1."""
 
     sides: Sides
     ratio: LogRatio | None
@@ -107,12 +114,12 @@ def ratio_map(study: Study, about: tuple[str, str, str], pairs: Mapping[str, Pai
         text("users", lambda row: f"{row[1]:g}"),
         Columns(tuple(f"batch {batch}" for batch in batches), ratios),
     )
-    few = any(it.ratio and LEAST_PAIRS <= it.ratio.runs < ADVISED_PAIRS for it in found.values())
+    few = any(it.ratio and LEAST_REPEATS <= it.ratio.runs < ADVISED_REPEATS for it in found.values())
     return study_table(study, title, f"{caption} {WIDER}" if few else caption, columns, rows)
 
 
 def all_compared(runs: Runs, pairs: Mapping[str, Pair]) -> dict[Key, Compared]:
-    """Every batch and number of users of each pair; which are told from 1 is judged of all together."""
+    """Every batch and number of users of each pair; which differ from 1 is judged of all together."""
     found: dict[Key, Compared] = {}
     for name, pair in pairs.items():
         cells = grouped((run for run in runs if run.way in pair), lambda run: (run.level, run.batch))
@@ -204,15 +211,15 @@ def protocols_answer(study: Study) -> AnswerRow | None:
     told = "; ".join(f"{name} {_ratios_said(ratios)}" for name, ratios in found.items())
     detail = f"gRPC over HTTP, images/s: {told}."
     pairs = [ratio.runs for of in found.values() for ratio, _ in of.values()]
-    if max(pairs) < LEAST_PAIRS:
-        return AnswerRow("HTTP or gRPC", f"Not settled: {_few(max(pairs))} per cell.", detail)
+    if max(pairs) < LEAST_REPEATS:
+        return AnswerRow("HTTP or gRPC", f"Not settled: {_few(max(pairs))}.", detail)
     said = "; ".join(f"{name}: {_faster(ratios)}" for name, ratios in found.items())
-    more = f" {WIDER}" if min(pairs) < ADVISED_PAIRS and "no difference" in said else ""
+    more = f" {WIDER}" if min(pairs) < ADVISED_REPEATS and NOT_SIGNIFICANT in said else ""
     return AnswerRow("HTTP or gRPC", f"{said}.", detail + more)
 
 
 Ratios = Mapping[str, tuple[LogRatio, bool]]
-"""By load in words: a ratio, and whether it is told from 1."""
+"""By load in words: a ratio, and whether it differs significantly from 1."""
 
 
 def _at(every: Mapping[Key, Compared], name: str) -> Ratios:
@@ -229,7 +236,7 @@ def _ratios_said(ratios: Ratios) -> str:
 
 
 def _faster(ratios: Ratios) -> str:
-    """Which is faster where: gRPC faster at batch 1 and batch 4, no difference shown at 8 users."""
+    """Which is faster where: gRPC faster at batch 1 and batch 4, not significantly different at 8 users."""
     groups = grouped(ratios, lambda at: _which(*ratios[at]))
     return ", ".join(f"{which} at {listed(those)}" for which, those in groups.items())
 
@@ -238,12 +245,12 @@ def _which(found: LogRatio, told: bool) -> str:
     if found.low is None:
         return f"not settled ({_few(found.runs)})"
     if not told:
-        return "no difference shown"
+        return NOT_SIGNIFICANT
     return "gRPC faster" if found.ratio > 1 else "HTTP faster"
 
 
 def _few(repeats: int) -> str:
-    return "1 run" if repeats == 1 else f"{repeats} of the {LEAST_PAIRS} repeats of both that it takes"
+    return f"{plural(repeats, 'repeat')} per cell, {LEAST_REPEATS} are needed"
 
 
 PROTOCOLS_ASKED = Question(

@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from math import floor, log10, prod
 
 from reports.cells_csv.rows import Row, read_published
-from reports.format import MISSING, digits, known
+from reports.format import MISSING, digits
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import MEAN, P50, Figure, of_column, sourced, their_endpoint
-from reports.stats.figures import in_ms, latency_ms
+from reports.stats.figures import mean_ms, p50_ms
 from reports.stats.log_ratio import log_ratio
+from reports.stats.percentiles import estimated, mean_over
 from reports.stats.repeats import (
     Runs,
     Value,
     absence,
     grouped,
     resting_on,
-    spread_of,
-    typical,
     values,
 )
 from reports.study.study import Study
@@ -42,7 +41,6 @@ ENOUGH_REQUESTS, AWAITED_PCT = 10, 10
 AWAITED = f"the client had no core {AWAITED_PCT} % of the time or more, and that wait is in it: it takes less"
 FEW = f"of fewer than {ENOUGH_REQUESTS} requests"
 FAR = "a remote GPU over the internet; before and after differ in more than JSON, see their sources"
-mean_ms = in_ms("latency.mean_ns")
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def serialisation_finding(study: Study) -> str:
     if not both:
         return ""
     pair = max(both, key=lambda it: it.batch)
-    took = [known(typical(runs, encode_ms)) for runs in pair.sides]
+    took = [found.alone() if (found := mean_over(runs, encode_ms)) else MISSING for runs in pair.sides]
     times = str(ratio_said(pair, encode_ms))
     behind = [run for runs in pair.sides for run in resting_on(runs, encode_ms)]
     doubts = dict.fromkeys(doubts_of(behind, ENCODING))
@@ -180,7 +178,7 @@ END_TO_END = EncodingTable(
     "End to end: JSON against binary",
     f"Milliseconds per request, p50, encoding included, one user. {OF_THEIRS}{RATIOS}",
     "p50 ms",
-    latency_ms,
+    p50_ms,
     lambda it: P50(it) or MEAN(it),
 )
 
@@ -231,7 +229,7 @@ def _table(
     return study_table(study, kind.title, caption, columns, found)
 
 
-def _ours(pair: EncodingPair, kind: EncodingTable, notes: Footnotes) -> tuple[TableCell, ...]:
+def _ours(pair: EncodingPair, kind: EncodingTable, notes: StudyNotes) -> tuple[TableCell, ...]:
     sides = [_side(runs, kind, notes) for runs in pair.sides]
     told = ratio_said(pair, kind.value)
     if told is None:
@@ -241,14 +239,14 @@ def _ours(pair: EncodingPair, kind: EncodingTable, notes: Footnotes) -> tuple[Ta
     return (*sides, TableCell(told, notes.marks([*doubts_of(behind, kind), *alone])))
 
 
-def _side(runs: Runs, kind: EncodingTable, notes: Footnotes) -> TableCell:
-    """The median of the repeats with their lowest and highest; a dash and the reason without any."""
+def _side(runs: Runs, kind: EncodingTable, notes: StudyNotes) -> TableCell:
+    """The figure of the repeats with its interval; a dash and the reason without any."""
     behind = resting_on(runs, kind.value)
-    found = spread_of(behind, kind.value)
+    found = estimated(notes.study, runs, kind.value)
     if found is None:
         made = kind is ENCODING and any(run.succeeded and not run.built_anew for run in runs)
         return TableCell(MISSING, notes.marks([PREPARED if made else absence(runs)]))
-    return TableCell(str(found), notes.marks(doubts_of(behind, kind)), found.median)
+    return TableCell(found.said(), notes.marks(doubts_of(behind, kind)), found.value)
 
 
 def doubts_of(runs: Runs, kind: EncodingTable) -> Iterator[str]:
@@ -303,7 +301,7 @@ def local_cpu(study: Study, found: Sequence[EncodingPair]) -> Table:
     columns: Sequence[Columns[EncodingPair]] = (
         cell("endpoint", _head, numeric=False),
         BATCH,
-        cell("p50 ms", lambda pair, notes: measured(pair.binary, latency_ms, notes)),
+        cell("p50 ms", lambda pair, notes: measured(pair.binary, p50_ms, notes)),
         cell("mean ms", lambda pair, notes: measured(pair.binary, mean_ms, notes)),
         Columns(("published p50", "published mean"), theirs),
     )

@@ -8,12 +8,11 @@ from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import published_figures
 from reports.stats.failures import rankable
-from reports.stats.figures import images_per_s, latency_ms, pair_name, pairing, stems
+from reports.stats.figures import images_per_s, p50_ms, pair_name, pairing, stems
 from reports.stats.log_ratio import LogRatio
 from reports.stats.paired import (
-    ADVISED_PAIRS,
     ALPHA,
-    LEAST_PAIRS,
+    LEAST_REPEATS,
     LESS,
     MORE,
     holm,
@@ -186,7 +185,7 @@ def hypotheses(study: Study) -> tuple[Hypothesis, ...]:
     closed = [run for run in study.started if run.load == "closed" and not run.is_floor]
     runs = [run for run in rankable(closed) if run.succeeded and not run.tainted]
     serial = [run for run in runs if run.serial]
-    single = looked_at(pairs([run for run in serial if run.batch == 1], latency_ms))
+    single = looked_at(pairs([run for run in serial if run.batch == 1], p50_ms))
     large = looked_at(pairs([run for run in serial if run.batch >= LARGE_BATCH], images_per_s))
     many = looked_at(pairs([run for run in runs if run.level >= MANY_USERS], images_per_s))
     jpeg = looked_at(jpeg_first(runs))
@@ -225,9 +224,9 @@ def _told(found: Sequence[Comparison], holds: Holds) -> list[bool | None]:
 
 def _doubt(pairs_: int) -> str:
     """Why it is left open."""
-    if pairs_ < LEAST_PAIRS:
-        return hedge(pairs_) or f"fewer than {LEAST_PAIRS} repeats of both"
-    return f"the repeats leave it open: --repeats {ADVISED_PAIRS} would tell smaller differences"
+    if pairs_ < LEAST_REPEATS:
+        return hedge(pairs_) or f"fewer than {LEAST_REPEATS} repeats of both"
+    return "the repeats leave it open: more of them would show smaller differences"
 
 
 def _hypothesis(code: str, verdict: str, figures: str = "", doubt: str = "") -> Hypothesis:
@@ -260,10 +259,10 @@ def hypotheses_table(study: Study) -> Table:
         ("", "hypothesis", "here", "they (published)", "figures"),
         rows if study.started else (),
         caption="Judged from this study's figures; “they” is what the published studies concluded. Ratios "
-        "have the 95 % CI of the repeats in pairs (Student's t of the logs). More and less is a ratio "
-        f"outside {LESS:g} to {MORE:g} that is told from 1; about equal is one that two one-sided tests of "
-        "5 % place inside; for H1 any lower p50 will do. True or false takes every comparison, partly two "
-        "that disagree by Holm's method over all.",
+        "have the 95 % CI of the repeats in pairs (Student's t of the logs). More or less: a ratio outside "
+        f"{LESS:g} to {MORE:g} that differs significantly from 1. About equal: two one-sided tests of 5 % "
+        "place it inside. For H1 any lower p50 will do. True or false takes every comparison. Partly takes "
+        "two that disagree by Holm's method over all.",
         notes=notes,
     )
 

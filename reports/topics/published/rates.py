@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
 from reports.page.question import Question
-from reports.page.study_table import Columns, StudyNotes, cell, measured, number, study_table, text
+from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import (
     P50,
@@ -18,12 +18,13 @@ from reports.published_figures.figures import (
     sourced,
     their_endpoint,
 )
-from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
-from reports.stats.repeats import Runs, Value, by_cell, over, resting_on, spread_of
+from reports.stats.figures import images_per_s, p50_ms, protocol_pairs
+from reports.stats.paired import paired_ratio
+from reports.stats.repeats import Runs, Value, by_cell, by_repeat
 from reports.study.study import Study
 
 CAPTION = (
-    "Medians (lowest–highest of the repeats) over the emulated link; published is what others measured, with "
+    "Ours is over the emulated link; published is what others measured, with "
     "another client and server, over the path that it models. Its rate and loss were fitted to some of these "
     "figures: where ours agree they are consistent with theirs, which is no proof. b is batch, c is users."
 )
@@ -37,7 +38,7 @@ def rates_beside(study: Study, figures: Figures) -> Table:
 
 def latencies_beside(study: Study, figures: Figures) -> Table:
     """The serial p50, one row for each cell over such a link that has a published twin."""
-    return _beside(study, figures, ("serial p50", "p50 ms"), latency_ms, P50)
+    return _beside(study, figures, ("serial p50", "p50 ms"), p50_ms, P50)
 
 
 Twins = tuple[Runs, Row]
@@ -94,7 +95,7 @@ def serial_ratios(study: Study, figures: Figures) -> Table:
     return study_table(
         study,
         "gRPC over HTTP beside the published",
-        "Images per second with one user, medians; in brackets what the repeats allow.",
+        "Images per second with one user; the ratio's 95 % CI is of the repeats in pairs.",
         columns,
         (pair for link in figures for pair in _pairs(study, link, figures[link])),
     )
@@ -113,10 +114,9 @@ def _pairs(study: Study, link: str, figures: Sequence[Row]) -> Iterator[Pair]:
 
 
 def _ours(http: Runs, grpc: Runs, notes: StudyNotes) -> tuple[TableCell, ...]:
-    sides = [number(runs, images_per_s, notes) for runs in (http, grpc)]
-    top, bottom = (spread_of(resting_on(runs, images_per_s), images_per_s) for runs in (grpc, http))
-    ratio = over(top, bottom) if top and bottom else None
-    return (*sides, TableCell(ratio.times)) if ratio else tuple(sides)
+    sides = [measured(runs, images_per_s, notes) for runs in (http, grpc)]
+    top, bottom = (by_repeat(runs, images_per_s) for runs in (grpc, http))
+    return (*sides, TableCell(paired_ratio(top, bottom).times)) if top and bottom else tuple(sides)
 
 
 def _theirs(http: Row, grpc: Row, notes: Footnotes) -> tuple[TableCell, ...]:

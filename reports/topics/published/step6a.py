@@ -21,11 +21,12 @@ from reports.published_figures.figures import (
     their_endpoint,
 )
 from reports.stats.failures import rankable
-from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms, told_from_best
-from reports.stats.paired import LEAST_PAIRS
-from reports.stats.percentiles import latency_at
-from reports.stats.repeats import Runs, Value, by_way, typical
+from reports.stats.figures import compute_ms, images_per_s, in_ms, mean_ms, p50_ms, p95_ms, told_from_best
+from reports.stats.paired import LEAST_REPEATS, NOT_SIGNIFICANT
+from reports.stats.percentiles import mean_over
+from reports.stats.repeats import Runs, Value, by_way
 from reports.study.study import Study
+from reports.summary.summary import LatencyAt
 from reports.topics.servers.memory import by_server, most_resident
 
 BACKENDS_CAPTION = (
@@ -36,10 +37,10 @@ BACKENDS_CAPTION = (
 Shown = tuple[Runs, str, Sequence[Row]]
 """The runs of one of our endpoints; and in a published row its study's name and what that has beside them."""
 SINGLES: tuple[tuple[str, Value, Figure], ...] = (
-    ("mean ms", in_ms("latency.mean_ns"), MEAN),
-    ("p50 ms", latency_ms, P50),
-    ("p95 ms", latency_at("p95"), of_column("latency_p95_ms")),
-    ("p99 ms", latency_at("p99"), of_column("latency_p99_ms")),
+    ("mean ms", mean_ms, MEAN),
+    ("p50 ms", p50_ms, P50),
+    ("p95 ms", p95_ms, of_column("latency_p95_ms")),
+    ("p99 ms", LatencyAt("p99"), of_column("latency_p99_ms")),
     ("server compute ms", compute_ms, of_column("server_compute_ms")),
     ("server total ms", in_ms("server.total_ns"), of_column("server_ms")),
 )
@@ -131,7 +132,7 @@ def _ahead(study: Study) -> str:
     runs = [run for run in rankable(study.started) if run.serial and not run.is_floor and not run.tainted]
     batches = sorted({run.batch for run in runs})
     told = [said for batch in batches if (said := _best([run for run in runs if run.batch == batch], study))]
-    alone = min(Counter(run.cell for run in runs).values(), default=0) < LEAST_PAIRS
+    alone = min(Counter(run.cell for run in runs).values(), default=0) < LEAST_REPEATS
     most = "Highest images per second seen, which is no ranking," if alone else "Most images per second"
     return f"{most} with one user: {'; '.join(told)}." if told else ""
 
@@ -139,15 +140,15 @@ def _ahead(study: Study) -> str:
 def _best(runs: Runs, study: Study) -> str:
     """openvino-http 24.1 at batch 4; empty where fewer than two backends have a figure."""
     ways = by_way(study, runs)
-    rates = {way: rate for way, of in ways.items() if (rate := typical(of, images_per_s))}
+    rates = {way: rate for way, of in ways.items() if (rate := mean_over(of, images_per_s))}
     if len(rates) < 2:
         return ""
-    best = max(rates, key=lambda way: rates[way])
+    best = max(rates, key=lambda way: rates[way].value)
     others = [way for way in rates if way != best]
     told = told_from_best(ways[best], [ways[way] for way in others])
     alike = [study.named(way) for way, apart in zip(others, told, strict=True) if apart is False]
-    apart = f" (indistinguishable from {' and '.join(alike)})" if alike else ""
-    return f"{study.named(best)} {digits(rates[best])} at batch {runs[0].batch}{apart}"
+    apart = f" ({NOT_SIGNIFICANT} from {' and '.join(alike)})" if alike else ""
+    return f"{study.named(best)} {rates[best].alone()} at batch {runs[0].batch}{apart}"
 
 
 STEP6A = Question(

@@ -8,7 +8,7 @@ from reports.page.question import Question
 from reports.page.study_table import ENDPOINT, Columns, cell, figure, study_table, text
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import P50, RATE, Figure, sourced
-from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
+from reports.stats.figures import compute_ms, images_per_s, in_ms, p50_ms
 from reports.stats.repeats import Runs, grouped
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -59,7 +59,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
     text("users", lambda runs: f"{runs[0].level:g}"),
     figure("images/s", images_per_s),
     cell("published", lambda runs, notes: _theirs(runs, RATE, notes)),
-    figure("p50 ms", latency_ms),
+    figure("p50 ms", p50_ms),
     cell("published", lambda runs, notes: _theirs(runs, P50, notes)),
     figure("queue wait ms", in_ms("server.queue_ns")),
     figure("compute ms", compute_ms),

@@ -79,8 +79,8 @@ def hints(load: str, share: WorkerShare, others: Sequence[WorkerShare]) -> Itera
     done = [part.requests / ((part.users or 1) if by_user else 1) for part in (share, *peers)]
     if apart := _apart(done[0], done[1:]):
         yield _hint(f"requests{' a user' if by_user else ''} {apart}")
-    middles = [part.latency_p50_ns for part in peers if part.latency_p50_ns is not None]
-    if middles and share.latency_p50_ns is not None and (apart := _apart(share.latency_p50_ns, middles)):
+    middles = [part.latency_p50_ns for part in peers if part.latency_p50_ns]
+    if middles and share.latency_p50_ns and (apart := _apart(share.latency_p50_ns, middles)):
         yield _hint(f"p50 {apart}")
 
 

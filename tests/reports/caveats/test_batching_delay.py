@@ -9,7 +9,7 @@ from reports.caveats.attribution import attribution_caveats
 from reports.page.disclosures import disclosures
 from reports.page.study_table import number
 from reports.page.table import Footnotes
-from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
+from reports.stats.figures import compute_ms, images_per_s, in_ms, mean_ms, p50_ms
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
@@ -63,7 +63,7 @@ def test_what_it_would_save_is_what_was_waited() -> None:
 
 def test_it_stands_beside_each_rate_and_latency() -> None:
     run = changed(lone(), caveats=tuple(attribution_caveats(lone())), images_per_s=62.5)
-    for value in (images_per_s, latency_ms, in_ms("latency.mean_ns"), in_ms("service.mean_ns")):
+    for value in (images_per_s, p50_ms, mean_ms, in_ms("service.mean_ns")):
         notes = Footnotes()
         assert number([run], value, notes).marks == (1,)
         assert notes.texts == (NOTE,)

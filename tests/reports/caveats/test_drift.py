@@ -71,12 +71,12 @@ def stepped(first: int, seconds: int, times: float = 4.0) -> list[float]:
 def test_a_drift_says_how_much_and_how_fast_and_invalidates(tmp_path: Path) -> None:
     (found,) = said(run := a_run(tmp_path, rising(0.01, 20)))
     assert (found.code, run.tainted) == ("drift", True)
-    assert found.text == "mean latency rose from 19.9 to 23.9 ms (+20 %) over 19 s: 0.948 % a second"
+    assert found.text == "mean latency rose from 20.2 to 23.6 ms (+17 %) over 16 s: 0.968 % a second"
 
 
 def test_a_server_that_becomes_faster_drifts_too(tmp_path: Path) -> None:
     (found,) = said(a_run(tmp_path, rising(0.02, 20)[::-1]))
-    assert found.text == "mean latency fell from 27.8 to 20.1 ms (-28 %) over 19 s: 1.72 % a second"
+    assert found.text == "mean latency fell from 27.1 to 20.5 ms (-24 %) over 16 s: 1.74 % a second"
 
 
 def test_a_regime_change_says_when_and_invalidates(tmp_path: Path) -> None:
@@ -100,6 +100,19 @@ def test_nothing_is_said(tmp_path: Path, measured_ms: list[float], why: str) -> 
     assert said(a_run(tmp_path, measured_ms)) == [], why
 
 
+def test_a_short_measure_phase_is_judged_with_the_ramp_before_it(tmp_path: Path) -> None:
+    assert said(a_run(tmp_path / "nine", [*stepped(4, 8)], [40.0])) == []
+    (found,) = said(a_run(tmp_path / "ten", stepped(4, 9), [40.0]))
+    assert found.text.endswith("4 s into the measure phase")
+
+
+def test_a_slope_is_told_by_what_was_seen(tmp_path: Path) -> None:
+    """A ramp from 30 to 48 ms in the middle: a fitted line would begin and end beyond both."""
+    ramp_ms = 30 * (1 + 0.6 * np.clip((np.arange(20.0) - 6) / 8, 0, 1)) * np.exp(0.01 * NOISE[:20])
+    (found,) = said(a_run(tmp_path, list(ramp_ms)))
+    assert found.text == "mean latency rose from 29.9 to 48.1 ms (+61 %) over 16 s: 2.97 % a second"
+
+
 def test_the_warm_up_shows_a_change_at_the_beginning(tmp_path: Path) -> None:
     measured_ms = stepped(2, 12)
     assert said(a_run(tmp_path / "alone", measured_ms)) == []
@@ -117,8 +130,8 @@ def test_a_drift_since_the_warm_up_says_how_much_of_it_that_was(tmp_path: Path) 
     assert said(a_run(tmp_path / "alone", whole[8:])) == []
     (found,) = said(a_run(tmp_path / "after", whole[8:], whole[:8]))
     assert found.text == (
-        "mean latency rose from 20.2 to 25.9 ms (+28 %) over 25 s, of which 6 s before the measure phase: "
-        "0.982 % a second"
+        "mean latency rose from 20.4 to 25.2 ms (+23 %) over 21 s, of which 4 s before the measure phase: "
+        "1.00 % a second"
     )
 
 
@@ -133,6 +146,14 @@ def test_arrivals_beyond_the_capacity_do_not_invalidate(tmp_path: Path) -> None:
     (found,) = said(run := a_run(tmp_path, queue_ms, arrivals="constant"))
     assert (found.code, found.tainted) == ("rising-latency", False)
     assert RateBound("p50", 100).met_by(run) is False
+
+
+def test_a_step_up_under_arrivals_does_not_invalidate_and_one_down_does(tmp_path: Path) -> None:
+    (up,) = said(run := a_run(tmp_path / "up", stepped(20, 30), arrivals="constant"))
+    assert (up.code, run.tainted) == ("rising-latency", False)
+    assert up.text.endswith("(+307 %) 20 s into the measure phase")
+    (down,) = said(a_run(tmp_path / "down", stepped(20, 30, 0.25), arrivals="constant"))
+    assert down.code == "regime-change"
 
 
 def test_a_load_with_a_course_is_not_judged(tmp_path: Path) -> None:
@@ -151,3 +172,9 @@ def test_a_long_series_is_joined_to_sixty_points() -> None:
     found = change_of(LatencySeries(np.arange(200.0), logs))
     assert found is not None
     assert (found.is_step, found.from_s, round(found.percent)) == (True, 120.0, 302)
+
+
+def test_a_step_in_a_long_series_is_placed_in_its_second() -> None:
+    found = change_of(LatencySeries(np.arange(200.0), np.log(stepped(122, 200))))
+    assert found is not None
+    assert (found.is_step, found.from_s, round(found.percent)) == (True, 122.0, 303)

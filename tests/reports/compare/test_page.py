@@ -8,8 +8,8 @@ import pytest
 from reports.cells_csv.columns import render_csv
 from reports.cells_csv.sides import load_side, load_sides
 from reports.compare.differences import differences
-from reports.compare.matching import NONE_SHOWN
 from reports.page.page import Page
+from reports.stats.paired import NOT_SIGNIFICANT
 from reports.study.study import load_study
 from tests.reports.builder import Book
 from tests.reports.compare_book import page_of, serial
@@ -49,7 +49,7 @@ def test_the_answers_say_whether_it_is_faster_by_how_much_and_what_to_do(pair: t
     assert list(told) == ["Verdict", "Difference", "Failed requests", "Next step", "What differs"]
     assert told["Verdict"] == (
         "Candidate (after) is faster than base (before) in some cells and slower in others. Of 5 cells "
-        "compared, by images per second: 1 faster, 1 slower, 1 no difference shown, 1 faster but "
+        "compared, by images per second: 1 faster, 1 slower, 1 not significantly different, 1 faster but "
         "unconfirmed, 1 invalid."
     )
     assert told["Difference"] == (
@@ -93,7 +93,7 @@ def two(folder: Path, ms: tuple[float, float], repeats: int, command: str = "") 
             "None needed: every cell has a 95 % CI, and more repeats would narrow it.",
         ),
         (
-            *((20, 20.1), 3, "No difference shown between candidate (b) and base (a)."),
+            *((20, 20.1), 3, "Candidate (b) is not significantly different from base (a)."),
             "At most 1.05× either way, by the 95 % CIs.",
             "None needed: every cell has a 95 % CI, and more repeats would narrow it.",
         ),
@@ -152,7 +152,8 @@ def test_three_sides_stand_in_one_row(pair: tuple[str, str]) -> None:
     table = next(t for s in page.sections for t in s.tables if t.title == "Latency, p50")
     assert table.heads[:5] == ("cell", "base p50 ms", "A p50 ms", "A/base", "A against base")
     assert table.heads[5:] == ("B p50 ms", "B/base", "B against base")
-    assert [cell.text for cell in table.rows[0]][4:] == ["faster", "20.0", "1.00× (0.956–1.05)", NONE_SHOWN]
+    told = [cell.text for cell in table.rows[0]][4:]
+    assert told == ["faster", "20.0", "1.00× (0.956–1.05)", NOT_SIGNIFICANT]
     assert page.facts == (
         "Base: before (base), candidate A: after, candidate B: before (candidate B); "
         "5 cells in common, 1 only in A"

@@ -9,7 +9,7 @@ import pytest
 from reports.caveats.client import own_slowness
 from reports.fold.health import ClientHealth, Health
 from reports.fold.records import readable
-from reports.fold.windows import Distribution
+from reports.histogram.percentiles import Distribution
 from tests.reports.lines import FIRST_SECOND, health_line
 
 TAG = {"cell": "a/b1/c1", "repeat": 1}

@@ -66,11 +66,22 @@ def test_a_bad_second_in_a_hundred_is_not_ruled_out_by_fewer_seconds(tmp_path: P
         10,
     )
     assert found.sentence.endswith(
-        "at most 120 ms is required; 90 seconds do not show that fewer than 1.00 % are bad, 368 may; "
-        "10 more repeats would decide, if like these."
+        "at most 120 ms is required; 90 s cannot show that at most 1 % are late or failed; at least 368 s "
+        "can; 10 more repeats would decide, if like these."
     )
     assert one(tmp_path / "b", "latency_p95_ms <= 120", steady(24)).outcome == "pass"
     assert one(tmp_path / "c", "latency_p95_ms <= 120", steady(23)).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("failed", [{}, {0: 1}, {0: 1, 1: 1}], ids=["none", "3", "6"])
+def test_a_lower_bound_fails_only_with_seconds_enough_to_rule_slow_ones_out(
+    tmp_path: Path, failed: dict[int, int]
+) -> None:
+    # requests without a reply are beyond any bound: of 12,000 they are too few for p99 to lie there
+    short = one(tmp_path / "a", "latency_p99_ms >= 500", steady(20, failed=failed))
+    assert (short.outcome, short.value) == ("inconclusive", pytest.approx(12.0, rel=1e-3))
+    assert short.more_repeats is not None
+    assert one(tmp_path / "b", "latency_p99_ms >= 500", steady(160, failed=failed, each=20)).outcome == "fail"
 
 
 def test_the_interval_of_a_percentile_is_woodruffs(tmp_path: Path) -> None:

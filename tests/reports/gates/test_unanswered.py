@@ -33,6 +33,15 @@ def test_timeouts_above_what_a_percentile_leaves_break_every_bound(tmp_path: Pat
     assert '"value": null' in kept_text([found])
 
 
+def test_without_a_reply_nothing_shows_that_a_percentile_is_at_least_a_bound(tmp_path: Path) -> None:
+    book = steady(30, each=0, failed=dict.fromkeys(range(30), 50))
+    found = one(tmp_path / "a", "latency_p50_ms >= 40", book)
+    assert (found.outcome, found.more_repeats) == ("inconclusive", None)
+    assert found.sentence == f"{CELL}: no result: latency_p50_ms lies among requests without a reply."
+    again = steady(30, each=0, failed=dict.fromkeys(range(30), 50))
+    assert one(tmp_path / "b", "latency_p50_ms <= 40", again).outcome == "fail"
+
+
 def test_timeouts_move_a_percentile_up(tmp_path: Path) -> None:
     # 4 % have no reply, so that p95 of all is p98.9 of the successes and p50 is p52
     found = one(tmp_path / "a", "latency_p50_ms <= 120", failing(8))

@@ -21,7 +21,10 @@ from reports.study.study import load_study
 from reports.topics.published.hypotheses import pairs
 from tests.reports.builder import Book
 from tests.reports.damage import damaged, edited, small, with_each, without
+from tests.reports.example import example
 from tests.reports.lines import Record, encoded
+from tests.reports.pages import crowded
+from tests.reports.rates_example import rates_example
 
 MUTATIONS = 120
 FILES = ("study.json", "cells.csv", "timeline.csv", "summary.md", "report.html")
@@ -178,6 +181,18 @@ def test_a_latency_of_nothing_has_a_median_and_is_under_no_ratio(tmp_path: Path)
     assert not list(pairs(runs, lambda run: run.latency.p50_ns))
     out = tmp_path / "out"
     assert main(["compare", str(tmp_path), str(tmp_path), "--out", str(out), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+@pytest.mark.parametrize("make", [example, rates_example, crowded])
+def test_latencies_of_nothing_have_a_report(tmp_path: Path, make: Callable[[], Book], odd: int) -> None:
+    """In one of two windows, so that nothing is compared with something."""
+    book = make()
+    windows = [record for record in book.records if record["kind"] == "window" and record["ok"]]
+    for record in windows[odd::2]:
+        none = encoded([0] * record["ok"])
+        record["histograms"] |= dict.fromkeys(("latency", "service_time", "send_delay"), none)
+    assert main(["show", str(book.write(tmp_path)), "--quiet"]) == 0
 
 
 def test_parts_that_no_answer_stated_are_unknown() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.cells_csv.columns import TIMELINE, render_timeline
-from reports.fold.timeline import TimelineSecond, joined
+from reports.fold.timeline import TimelineSecond, grouped_percentiles
 from reports.histogram.buckets import Buckets
 from reports.histogram.codec import decoded, encoded_ns
 from reports.ledger.ledger import LedgerError
@@ -69,7 +69,7 @@ def test_a_chart_joins_seconds_of_a_phase_until_they_are_enough() -> None:
         *[("warm-up", values(15, 90)), ("measure", values(15, 10)), ("measure", values(0, 1))],
         *[("measure", values(15, 20)), ("measure", values(25, 30)), ("measure", values(15, 40))],
     ]
-    found = joined(spans, 50.0)
+    found = grouped_percentiles(spans, 50.0)
     assert [found[0], found[2], found[5]] == [None] * 3
     assert [found[1], found[3], found[4]] == pytest.approx([10 * MS, 10 * MS, 30 * MS], rel=1e-3)
 

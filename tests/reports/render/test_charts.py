@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 from typing import Any
 
 import pytest
@@ -21,10 +21,9 @@ from reports.format import digits, milliseconds
 from reports.page.page import Chart, Section
 from reports.page.page import Page as Report
 from reports.render.html import render_html
-from reports.stats.percentiles import pooled
+from reports.stats.percentiles import CellFigure, pooled
 from reports.stats.repeats import grouped
 from reports.study.study import load_study
-from reports.summary.summary import Summary
 from tests.reports.pages import ATTACK, GATES, PAGES, apart
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -36,7 +35,7 @@ OPEN_ALL = "document.querySelectorAll('details').forEach((it) => { it.open = tru
 OPTION = "(it) => echarts.getInstanceByDom(it).getOption()"
 UNITS = {
     "dots": ["images/s"],
-    "tradeoff": ["images/s", "p95 ms"],
+    "tradeoff": ["images/s"],
     "breakdown": ["ms"],
     "curves": ["users", "Throughput, images/s", "p95 latency, ms"],
     "percentiles": ["Latency, ms", "percentile, log scale of what lies beyond", "50 %"],
@@ -60,7 +59,7 @@ def point(users: int, rate: float, p95: float, knee: bool = False) -> dict[str, 
     return {
         **{"label": f"{users} users", "knee": knee, "doubted": False},
         **{"rate": rate, "rate_low": 0.9 * rate, "rate_high": 1.1 * rate},
-        **{"p95": p95, "p95_low": None, "p95_high": None},
+        **{"latency": p95, "latency_low": None, "latency_high": None},
     }
 
 
@@ -239,12 +238,12 @@ def drawn_points(figure: Locator) -> list[tuple[float, float]]:
     return [tuple(point["value"][:2]) for point in points]
 
 
-def middle(rows: Sequence[dict[str, str]], column: str) -> float:
-    return median(float(row[column]) for row in rows)
-
-
-def _endpoint_and_level(run: Summary) -> tuple[str, float]:
-    return run.endpoint, run.level
+def p95s_of(folder: Path) -> dict[tuple[str, float], CellFigure]:
+    """By endpoint and level, of all requests of the repeats."""
+    study = load_study(folder)
+    cells = grouped(study.started, lambda run: (run.endpoint, run.level))
+    found = ((of, pooled(study, runs, "p95")) for of, runs in cells.items())
+    return {of: p95 for of, p95 in found if p95}
 
 
 def test_the_first_screen_draws_what_cells_csv_has(context: BrowserContext, folder: Path) -> None:
@@ -261,24 +260,24 @@ def test_the_first_screen_draws_what_cells_csv_has(context: BrowserContext, fold
     ]
     drawn = drawn_points(figure_of(page, "dots"))
     assert [rate for rate, _ in drawn] == pytest.approx(fastest, rel=1e-3)
-    study = load_study(folder / "crowded")
-    found = grouped(study.started, _endpoint_and_level)
-    p95s = {of: pooled(study, runs, "p95") for of, runs in found.items()}
-    expected = [(rates[of[0], f"{of[1]:g}"], p95.value) for of, p95 in p95s.items() if p95]
+    expected = [
+        (rates[name, f"{level:g}"], p95.value) for (name, level), p95 in p95s_of(folder / "crowded").items()
+    ]
     points = drawn_points(figure_of(page, "tradeoff"))
     assert sorted(points) == [pytest.approx(pair, rel=1e-3) for pair in sorted(expected)]
 
 
 def test_curves_and_bars_draw_what_cells_csv_has(context: BrowserContext, folder: Path) -> None:
     page, cells = opened(context, folder / "crowded" / "report.html"), cells_of(folder / "crowded")
-    series = data_of(figure_of(page, "curves"))["series"]
+    series, p95s = data_of(figure_of(page, "curves"))["series"], p95s_of(folder / "crowded")
     assert [len(one["points"]) for one in series] == [6, 6]
     for one in series:
         for at in one["points"]:
             name = one["name"].partition(",")[0]
             rows = [row for row in cells if (row["endpoint"], float(row["level"])) == (name, at["users"])]
-            assert at["rate"] == pytest.approx(middle(rows, "images_per_s"), rel=1e-3)
-            assert at["p95"] == pytest.approx(middle(rows, "latency_p95_ms"), rel=1e-3)
+            rates = [float(row["images_per_s"]) for row in rows]
+            assert at["rate"] == pytest.approx(geometric_mean(rates), rel=1e-3)
+            assert at["p95"] == pytest.approx(p95s[name, at["users"]].value, rel=1e-3)
     figure = figure_of(page, "breakdown")
     data, option = data_of(figure), option_of(figure)
     for index, panel in enumerate(data["panels"]):
@@ -309,8 +308,9 @@ def test_no_chart_is_without_units(context: BrowserContext, folder: Path, width:
             kind = figure.get_attribute("data-kind") or ""
             texts = texts_of(figure)
             panels = data_of(figure)["panels"] if kind == "timeline" else []
+            latency = [data_of(figure)["y"]] if kind == "tradeoff" else []
             assert all(panel["unit"] for panel in panels)
-            for unit in (*UNITS[kind], *(f"{panel['title']}, {panel['unit']}" for panel in panels)):
+            for unit in (*UNITS[kind], *latency, *(f"{panel['title']}, {panel['unit']}" for panel in panels)):
                 assert any(text.startswith(unit) for text in texts), (name, kind, unit)
             seen.add(kind)
     assert seen == set(UNITS)

@@ -1,8 +1,10 @@
 """Where the highest rate lies, from runs that met a bound or did not."""
 
+from math import inf
+
 import pytest
 
-from reports.stats.highest_rate import RateTried, asks_again, confirmations, highest_rate, told
+from reports.stats.highest_rate import RateTried, asks_again, confirmations, highest_rate, limits, told
 
 DOUBLED = [RateTried(rate, True) for rate in (8, 16, 32, 64)]
 
@@ -12,7 +14,7 @@ def test_the_median_lies_between_a_rate_that_met_it_and_one_that_missed() -> Non
     assert 75 < found.median < 105
     low, high = found.interval
     assert 40 < low < 64
-    assert 128 < high < 200
+    assert 128 < high < 210
     assert found.at(0.25) < found.median < found.at(0.75)
 
 
@@ -34,6 +36,32 @@ def test_verdicts_that_contradict_each_other_leave_it_open() -> None:
 def test_one_wrong_verdict_does_not_decide() -> None:
     right = [RateTried(rate, rate <= 100) for rate in (50, 60, 70, 130, 150, 180) * 2]
     assert 70 < highest_rate([*right, RateTried(60, False)]).median < 115
+
+
+def test_a_rate_above_all_misses_leaves_it_open_above() -> None:
+    """A single miss below rates that met the bound is no limit: no edge of the grid is shown as one."""
+    found = highest_rate([RateTried(8, False), RateTried(4, True), RateTried(8, True), RateTried(16, True)])
+    low, high = found.interval
+    assert 4 < low < 8
+    assert high == inf
+    assert found.half_width == inf
+    assert limits(16, low, high, "/s") == f"{low:.2f}/s or more"
+
+
+def test_misses_above_a_rate_limit_it_on_both_sides() -> None:
+    runs = [RateTried(8, False), RateTried(4, True), *DOUBLED, RateTried(128, False), RateTried(128, False)]
+    low, high = highest_rate(runs).interval
+    assert 32 < low < 64
+    assert 100 < high < 200
+
+
+def test_a_miss_alone_leaves_it_open_below() -> None:
+    low, high = highest_rate([RateTried(8, False)]).interval
+    assert low == 0
+    assert high < 8 * 2.3
+    assert limits(8, 0, 9.46) == "9.46 or less"
+    assert limits(8, 0, inf) == "not known"
+    assert limits(8, 7, 9, "/s") == "7.0–9.0/s"
 
 
 @pytest.mark.parametrize(

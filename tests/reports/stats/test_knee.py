@@ -1,9 +1,9 @@
-"""The best trade, how many users are enough, and a peak only where a fall is measured."""
+"""The knee, how many users are enough, and a peak only where a fall is measured."""
 
 import numpy as np
 import pytest
 
-from reports.stats.knee import Fall, Level, best_trade, enough, fall, still_rising
+from reports.stats.knee import Fall, Level, enough, fall, knee_of, still_rising
 
 USERS = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -20,20 +20,26 @@ def repeated(shares: dict[int, float], noise: float, repeats: int, seed: int = 0
     return [Level(users, tuple(some), 10.0) for users, some in zip(shares, rates, strict=True)]
 
 
-def test_the_best_trade_is_where_a_step_gains_as_much_as_it_costs() -> None:
+def test_the_knee_is_where_a_step_gains_as_much_as_it_costs() -> None:
     found = levels({1: 50, 8: 300, 16: 414, 64: 470, 128: 480}, {1: 20, 8: 33, 16: 43, 64: 140, 128: 289})
-    assert best_trade(found).users == 16
-    assert best_trade(found).power == pytest.approx(414 / 43)
+    assert knee_of(found).users == 16
+    assert knee_of(found).power == pytest.approx(414 / 43)
     assert enough(found).users == 64
     assert not still_rising(found)
 
 
 def test_a_single_server_without_think_time_is_best_with_one_user() -> None:
     found = levels(dict.fromkeys(USERS, 100.0))
-    assert (best_trade(found).users, enough(found).users) == (1, 1)
+    assert (knee_of(found).users, enough(found).users) == (1, 1)
+
+
+def test_without_a_latency_the_power_has_no_end() -> None:
+    assert knee_of([Level(1, (10.0,), 5.0), Level(2, (20.0,), 0.0)]).users == 2
 
 
 def test_enough_is_the_first_level_with_95_percent_of_the_highest() -> None:
+    assert enough(levels({1: 10, 8: 38, 16: 40, 32: 38})).users == 8
+    assert enough(levels({1: 10, 8: 95, 16: 100, 32: 96})).users == 8
     assert enough(levels({1: 10, 8: 38.1, 16: 40, 32: 38})).users == 8
     assert enough(levels({1: 10, 8: 37.9, 16: 40, 32: 38})).users == 16
 
@@ -71,11 +77,20 @@ def test_a_fall_is_told_with_the_least_that_the_test_allows() -> None:
         [Level(users, (rate,), 1) for users, rate in ((1, 60), (8, 100), (16, 50))],
         [Level(1, (60, 61), 1), Level(8, (100, 101), 1), Level(16, (50,), 1)],
         [Level(users, (rate, rate), 1) for users, rate in ((1, 60), (8, 100), (16, 95.5))],
+        [Level(users, (rate, rate), 1) for users, rate in ((1, 60), (8, 100), (16, 95))],
         [Level(users, (rate, rate), 1) for users, rate in ((1, 60), (8, 90), (16, 50), (32, 100))],
         [Level(1, (60, 61), 1)],
         [],
     ],
-    ids=["single runs", "last one single", "less than 5 %", "the last is the highest", "one level", "none"],
+    ids=[
+        "single runs",
+        "last one single",
+        "below 5 %",
+        "just 5 %",
+        "the last is the highest",
+        "one level",
+        "none",
+    ],
 )
 def test_no_fall_is_told(found: list[Level]) -> None:
     assert fall(found) is None

@@ -9,6 +9,7 @@ from scipy.stats import ttest_rel
 from reports.stats.log_ratio import RESOLUTION, LogRatio
 from reports.stats.paired import (
     apart_from_best,
+    geometric_mean,
     p_unlike,
     paired_ratio,
     told_apart,
@@ -68,6 +69,8 @@ def test_the_best_is_compared_as_one_of_all_pairs() -> None:
     best = {1: 100.0, 2: 101.0, 3: 99.0}
     far, near = {1: 50.0, 2: 50.4, 3: 49.6}, {1: 99.0, 2: 101.0, 3: 98.0}
     assert apart_from_best(best, [far, near, {1: 90.0}]) == [True, False, None]
+    assert apart_from_best(best, [far, {}]) == [True, None]
+    assert apart_from_best({}, [far]) == [None]
     logs = [log(best[key] / near[key]) for key in best]
     assert fmean(logs) / (stdev(logs) / 3**0.5) < 4.3
 
@@ -79,3 +82,29 @@ def test_the_best_is_compared_as_one_of_all_pairs() -> None:
 def test_about_equal_takes_both_of_two_one_sided_tests(ratio: float, error: float, equal: bool) -> None:
     assert (p_unlike(LogRatio(ratio, 3, error, 2)) <= 0.05) is equal
     assert p_unlike(LogRatio(1.0, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "mean", "low", "high"),
+    [
+        # By hand: t(0.975; 1) = 12.7062 times |ln 10 - ln 11| / 2.
+        ([10.0, 11.0], 10.4881, 5.72432, 19.2165),
+        # t(0.975; 2) = 4.30265 times ln 1.25 / sqrt 3.
+        ([8.0, 10.0, 12.5], 10.0, 5.74478, 17.4071),
+    ],
+)
+def test_a_geometric_mean_has_students_interval_of_the_logs(
+    values: list[float], mean: float, low: float, high: float
+) -> None:
+    found = geometric_mean(values)
+    assert (found.value, found.low, found.high) == pytest.approx((mean, low, high), rel=1e-4)
+
+
+def test_a_mean_of_repeats_that_came_out_alike_is_no_sharper_than_the_histograms() -> None:
+    found = geometric_mean([50.0] * 3)
+    assert (found.value, found.low, found.high) == pytest.approx((50, 50 / RESOLUTION, 50 * RESOLUTION))
+
+
+def test_a_mean_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        geometric_mean([])

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.fold.windows import LEAST_RESULTS, Distribution, Results, least_results, told_percentiles_ns
+from reports.fold.windows import Results
 from reports.histogram.buckets import NS_PER_US, Buckets, compact, indices_of
-from reports.stats.figures import images_per_s, in_ms
-from reports.stats.percentiles import CellFigure, estimated, latency_at, percentile_name, pooled, pooled_of
+from reports.histogram.percentiles import LEAST_RESULTS, Distribution, least_results, told_percentiles_ns
+from reports.stats.figures import images_per_s, in_ms, mean_ms, p50_ms
+from reports.stats.percentiles import CellFigure, estimated, pooled, pooled_of, voting_ns
 from reports.study.study import load_study
 from reports.summary.blocks import RunBlocks
 from tests.reports.builder import Book
@@ -55,7 +56,7 @@ def test_the_value_is_of_all_requests_and_the_interval_of_the_runs() -> None:
     found = pooled_of([a_run([10.0] * 50), a_run([11.0] * 40), a_run([12.0] * 30)], "p50")
     assert found is not None
     # of 120 the 60th; a median of medians would be 11 for any sizes, and is here as well
-    assert (found.results, found.runs) == (120, 3)
+    assert found.results == 120
     spread = np.std(np.log([10.0, 11.0, 12.0]), ddof=1)
     reach = exp(T_2 * spread / sqrt(3))
     assert [found.value, found.low, found.high] == pytest.approx([11, 11 / reach, 11 * reach], rel=2e-3)
@@ -68,6 +69,24 @@ def test_runs_that_have_too_few_each_have_enough_together() -> None:
     # repeats that came out alike are no sharper than the histograms
     assert [found.value, found.low, found.high] == pytest.approx([10, 9.98, 10.02], rel=1e-3)
     assert pooled_of([], "p50") is None
+
+
+def test_a_run_with_hardly_any_results_has_no_vote_in_the_interval() -> None:
+    full = [a_run([value] * 200) for value in (30.0, 31.0)]
+    alone, beside = pooled_of(full, "p50"), pooled_of([*full, a_run([145.0] * 5)], "p50")
+    assert alone is not None
+    assert beside is not None
+    assert (beside.results, beside.value) == (405, pytest.approx(31, rel=1e-3))
+    assert beside.high is not None
+    assert alone.high is not None
+    assert beside.high / beside.value == pytest.approx(alone.high / alone.value)
+
+
+def test_a_run_that_was_slow_throughout_votes_where_it_has_enough_results() -> None:
+    runs = [a_run([10.0] * 200), a_run([10.0] * 200), a_run([40.0] * 50)]
+    assert voting_ns(runs, 50) == pytest.approx([10 * MS, 10 * MS, 40 * MS], rel=1e-3)
+    assert voting_ns(runs, 95) == pytest.approx([10 * MS, 10 * MS], rel=1e-3)
+    assert voting_ns([a_run([10.0] * 40)] * 3, 95) == pytest.approx([10 * MS] * 3, rel=1e-3)
 
 
 def test_one_run_has_the_interval_of_its_seconds() -> None:
@@ -84,14 +103,7 @@ def test_one_run_has_the_interval_of_its_seconds() -> None:
 def test_fewer_seconds_than_five_tell_nothing_of_how_they_vary() -> None:
     found = pooled_of([a_run(*[[10.0] * 30] * 4)], "p50")
     assert found is not None
-    assert (found.low, found.high, found.runs) == (None, None, 1)
-
-
-def test_only_latencies_are_pooled() -> None:
-    assert percentile_name(latency_at("p99.9")) == "p99.9"
-    assert percentile_name(in_ms("latency.p50_ns")) == "p50"
-    for value in (images_per_s, in_ms("latency.mean_ns"), in_ms("service.p50_ns")):
-        assert percentile_name(value) == ""
+    assert (found.low, found.high) == (None, None)
 
 
 def test_a_study_knows_the_seconds_of_its_runs(tmp_path: Path) -> None:
@@ -101,11 +113,33 @@ def test_a_study_knows_the_seconds_of_its_runs(tmp_path: Path) -> None:
     book.caveat(tag, "client-bound", "worker w0 at 98 % CPU")
     study = load_study(book.write(tmp_path))
     assert pooled(study, study.runs[:2], "p95") is None
-    latency = estimated(study, study.runs, latency_at("p50"))
+    latency = estimated(study, study.runs, p50_ms)
     rate = estimated(study, study.runs, images_per_s)
     assert latency is not None
     assert rate is not None
-    assert (latency.runs, latency.results, rate.runs) == (2, 80, 2)
+    assert (latency.results, rate.results) == (80, 80)
     assert [latency.value, rate.value] == pytest.approx([10, 100], rel=1e-3)
     assert estimated(study, study.runs, in_ms("server.compute_ns")) is None
-    assert CellFigure(10.0, 9.0, 11.5, 80, 2).said(lambda value, digits: f"{value:.{digits}g}") == "10 (9–12)"
+
+
+def test_only_percentiles_of_latency_are_pooled_other_figures_are_geometric_means(tmp_path: Path) -> None:
+    book = Book()
+    for repeat, (each_ms, count) in enumerate(((10, 300), (40, 100)), 1):
+        book.add("onnx-http", 1, 1, {"w0": [each_ms * MS] * count}, repeat=repeat)
+    study = load_study(book.write(tmp_path))
+    found = [estimated(study, study.runs, value) for value in (p50_ms, mean_ms, images_per_s)]
+    assert [one and one.value for one in found] == pytest.approx([10, 20, 50], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "alone"),
+    [
+        (CellFigure(10.04, 9.0, 11.5, 80), "10 images/s (95 % CI 9.0–12)", "10"),
+        (CellFigure(24.12, 24.0, 24.3, 80), "24.1 images/s (95 % CI 24.0–24.3)", "24.1"),
+        (CellFigure(24.12, None, None, 80), "24.1 images/s", "24.1"),
+    ],
+)
+def test_a_figure_has_the_digits_of_its_interval_with_it_and_alone(
+    found: CellFigure, said: str, alone: str
+) -> None:
+    assert (found.said(unit=" images/s", what="95 % CI "), found.alone()) == (said, alone)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.study.study import load_study
-from reports.topics.answer.best import HOLLOW, MOST_ROWS, REPEATED, SINGLE, best, dots, tradeoff
+from reports.topics.answer.best import BY_MEAN, HOLLOW, MOST_ROWS, REPEATED, SINGLE, best, dots, tradeoff
 from tests.reports.answers import row
 from tests.reports.builder import Book
 from tests.reports.topics.answer.measured import MS, add_way, invalidated, over_links, serial
@@ -29,7 +29,7 @@ def test_repeats_have_an_interval_on_both_figures(tmp_path: Path) -> None:
     study = serial(tmp_path, onnx_http=[20, 20, 20], onnx_grpc=[10, 10.5, 11])
     assert row(study, "Best") == (
         "onnx-grpc: 95 images/s (95 % CI 85–110), p50 10 ms (9.3–12), p95 11 ms (9.8–12) at batch 1, 1 user. "
-        "Next: onnx-http 0.525× (0.466–0.591) of its images/s."
+        "Next: onnx-http 0.52× (0.47–0.59) of its images/s."
     )
 
 
@@ -48,7 +48,7 @@ def test_what_repeats_do_not_tell_apart_ties_and_the_rest_comes_next(tmp_path: P
 
 def test_two_repeats_do_not_settle_which_is_best(tmp_path: Path) -> None:
     said = row(serial(tmp_path, onnx_http=[10, 10.1], onnx_grpc=[10.4, 10.5]), "Best")
-    few = "unconfirmed: 2 repeats in common of the 3 that it takes"
+    few = "unconfirmed: 2 repeats in common, 3 are needed"
     assert said.startswith(f"onnx-http and onnx-grpc within 10 % ({few}): onnx-http 99.5 images/s")
 
 
@@ -101,9 +101,9 @@ def test_repeats_that_overlap_settle_no_winner_where_the_rates_are_apart(tmp_pat
     ways = {"onnx_http": [1000 / 30, 1000 / 20, 1000 / 25], "onnx_grpc": [1000 / 21, 1000 / 22, 1000 / 21.5]}
     study = serial(tmp_path, **ways)
     assert row(study, "Best") == (
-        "onnx-http (unconfirmed: the repeats do not tell which is faster): 25 images/s (95 % CI 15–41), "
+        "onnx-http (unconfirmed: the repeats do not show which is faster): 25 images/s (95 % CI 15–41), "
         "p50 40 ms (24–66), p95 50 ms (30–83) at batch 1, 1 user. "
-        "Next: onnx-grpc 0.872× (0.497–1.53) of its images/s."
+        "Next: onnx-grpc 0.87× (0.50–1.5) of its images/s."
     )
     chart = dots(study)
     assert chart is not None
@@ -124,7 +124,7 @@ def test_each_of_two_links_has_a_best_of_its_own(tmp_path: Path) -> None:
     )
     assert answer.detail == (
         "Next: onnx-grpc lan 0.500× (0.499–0.501) of its images/s. "
-        "Next: onnx-http wan-a100 0.750× (0.749–0.751) of its images/s."
+        "Next: onnx-http wan-a100 0.750× (0.749–0.752) of its images/s."
     )
 
 
@@ -248,7 +248,7 @@ def test_throughput_against_p95_is_by_users_with_the_knee_where_there_are_three_
     chart = tradeoff(load_study(book.write(tmp_path)))
     assert chart is not None
     (line,) = chart.data["series"]
-    points = [[point[key] for key in ("label", "rate", "p95", "knee")] for point in line["points"]]
+    points = [[point[key] for key in ("label", "rate", "latency", "knee")] for point in line["points"]]
     assert line["name"] == "onnx-http, batch 1"
     assert points == [
         ["1 user", 83.33, pytest.approx(12, rel=1e-3), False],
@@ -276,6 +276,16 @@ def test_throughput_against_p95_is_by_batch_where_one_user_sent_several(tmp_path
     assert chart is not None
     points = [(point["label"], point["rate"]) for point in chart.data["series"][0]["points"]]
     assert points == [("batch 1", 100.0), ("batch 4", 200.0), ("batch 8", 250.0)]
+
+
+def test_where_a_cell_has_too_few_results_for_p95_the_mean_is_drawn_of_all(tmp_path: Path) -> None:
+    book = Book()
+    for batch, count in ((1, 99), (4, 100), (8, 100)):
+        book.add("onnx-http", batch, 1, {"w0": [10 * MS] * (count - 10) + [30 * MS] * 10})
+    chart = tradeoff(load_study(book.write(tmp_path)))
+    assert chart is not None
+    assert (chart.data["y"], chart.caption) == ("mean ms", BY_MEAN)
+    assert [point["latency"] for point in chart.data["series"][0]["points"]] == [12.02, 12.0, 12.0]
 
 
 def test_one_cell_of_each_has_no_curve(tmp_path: Path) -> None:

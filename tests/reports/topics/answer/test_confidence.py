@@ -13,8 +13,8 @@ from tests.reports.topics.answer.measured import MS, add_way, invalidated, seria
 
 COMMAND = "locust -f locustfiles/step7.py --headless --study quick"
 SET_UP_S = 60
-P99 = "* few-samples: p99 needs 1,000 requests."
-NO_P99 = "– too few for a figure: p99 needs 500 requests."
+P99 = "A *: few requests (p99 needs 1,000)."
+NO_P99 = "A dash: too few requests (p99 needs 500)."
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_every_way_to_ask_for_repeats_is_replaced(command: str, again: str) -> N
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (19, "– too few for a figure: p50 needs 20, p95 needs 100, p99 needs 500 requests."),
-        (40, "– too few for a figure: p95 needs 100, p99 needs 500 requests."),
-        (100, f"* few-samples: p95 needs 200 requests. {NO_P99}"),
+        (19, "A dash: too few requests (p50 needs 20, p95 100, p99 500)."),
+        (40, "A dash: too few requests (p95 needs 100, p99 500)."),
+        (100, f"A *: few requests (p95 needs 200). {NO_P99}"),
         (200, NO_P99),
         (500, P99),
         (1_000, ""),

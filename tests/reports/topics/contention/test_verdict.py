@@ -268,7 +268,7 @@ def test_channels_that_got_no_connections_of_their_own_are_no_test(tmp_path: Pat
     ("repeats", "doubts"),
     [
         (1, ("with one run behind a figure, this may be chance; rerun with --repeats 5 to confirm",)),
-        (2, ("with fewer than 3 runs per cell, small differences may be chance",)),
+        (2, ("with fewer than 3 runs per cell, differences may be chance",)),
         (3, ()),
     ],
 )

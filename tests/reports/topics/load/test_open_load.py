@@ -56,8 +56,8 @@ def test_the_table_of_health_marks_what_bound_the_client(tmp_path: Path) -> None
     book.add("onnx-http", 1, 1, {"w0": [MS] * 10})
     table = generator_health(load_study(book.write(tmp_path)))
     assert texts(table) == [
-        ["onnx-http/b1/r100", "–", "1", "930", "93.0", "12.5", "2.0", "1.5", "0.0", "3", "0"],
-        ["onnx-http/b1/c1", "–", "1", "–", "–", "–", "–", "–", "0.0", "–", "0"],
+        ["onnx-http/b1/r100", "–", "1", "930", "93.0", "12.5", "2.0", "1.5", "0.0", "3", "0", "–"],
+        ["onnx-http/b1/c1", "–", "1", "–", "–", "–", "–", "–", "–", "–", "0", "1.00 of 1"],
     ]
     assert notes_at(table, 0, 3) == [COARSE]
     assert notes_at(table, 1, 3) == []

@@ -47,7 +47,7 @@ def test_the_highest_rate_stands_beside_the_next_that_missed(tmp_path: Path) -> 
         "its p99 ms, or why",
         "runs made",
     )
-    assert texts(table) == [["onnx-http", "1", "100 (59–180)", "–", "100", ONCE, "150", "101", "4"]]
+    assert texts(table) == [["onnx-http", "1", "100 (60–190)", "–", "100", ONCE, "150", "101", "4"]]
     assert table.notes == ()
 
 
@@ -64,7 +64,7 @@ def test_where_every_rate_met_the_bound_it_says_so(tmp_path: Path) -> None:
     book = searched()
     at_rate(book, 20, 30)
     table = rates(book, tmp_path)
-    assert texts(table) == [["onnx-http", "1", "20", "–", "20.0", ONCE, "–", "–", "1"]]
+    assert texts(table) == [["onnx-http", "1", "20", "–", "20.0", "not reached: 20/s met it", "–", "–", "1"]]
     assert notes_at(table, 0, 6) == ["no higher rate was tried"]
 
 
@@ -92,7 +92,7 @@ def test_a_lower_rate_that_missed_is_told(tmp_path: Path) -> None:
     for rate, p99_ms in ((10, 30), (20, 130), (30, 40), (40, 140)):
         at_rate(book, rate, p99_ms)
     table = rates(book, tmp_path)
-    assert texts(table)[0][2:7] == ["30 (7.8–49)", "–", "30.0", ONCE, "40"]
+    assert texts(table)[0][2:7] == ["30 (8.40 or more)", "–", "30.0", ONCE, "40"]
     assert notes_at(table, 0, 2) == ["at the lower 20/s it was not met"]
 
 
@@ -111,12 +111,12 @@ def test_a_confirmed_rate_has_the_percentile_of_the_runs_that_confirmed_it(tmp_p
     confirmed(book, 70, (80, 90, 85), first=2)
     table = rates(book, tmp_path)
     (row,) = texts(table)
-    assert row[2] == "70 (70–170)"
+    assert row[2] == "70 (70–190)"
     assert row[3] == "85 (73–98)"
     assert row[4:] == ["70.0 (69.9–70.1)", "3 runs of 1,000 requests", "100", "130", "7"]
     said = told(load_study(tmp_path))[0]
     assert "onnx-http 70/s at batch 1, confirmed by 3 runs of 1,000 requests: p99 85 ms (73–98) (" in said
-    assert "100/s did not; the highest is within 70–170/s, 95 %" in said
+    assert "100/s did not; the highest is within 70–190/s, 95 %" in said
 
 
 @pytest.mark.parametrize("p99s_ms", [(80, 90), (80, 90, 110), (80, 90, 110, 95)])
@@ -126,6 +126,19 @@ def test_two_of_three_confirm_nothing(tmp_path: Path, p99s_ms: Sequence[float]) 
         at_rate(book, rate, p99_ms)
     confirmed(book, 70, p99s_ms)
     assert texts(rates(book, tmp_path))[0][5].startswith("not confirmed: ")
+
+
+def test_what_no_rate_missed_is_not_confirmed(tmp_path: Path) -> None:
+    """As older studies have it: three runs at the highest rate that was tried, which all met the bound."""
+    book = searched()
+    at_rate(book, 2_048, 40)
+    at_rate(book, 4_096, 50)
+    confirmed(book, 4_096, (50, 50, 50), first=2)
+    table = rates(book, tmp_path)
+    assert texts(table)[0][2:6] == ["4096", "–", "4,100 (4,090–4,100)", "not reached: 4096/s met it"]
+    assert told(load_study(tmp_path))[0].endswith(
+        "onnx-http at batch 1 not reached: 4096/s met it (no higher rate was tried)."
+    )
 
 
 def test_each_endpoint_and_batch_is_searched_by_itself(tmp_path: Path) -> None:
@@ -149,5 +162,5 @@ def test_the_finding_says_what_was_found_and_how_far_it_carries(tmp_path: Path) 
     at_rate(book, 20, 130, "pytorch-http")
     assert told(load_study(book.write(tmp_path)))[:1] == (
         f"Highest rate: With p99 ≤ 100 ms: onnx-http at batch 1 {ONCE} at 100/s (150/s did not; the highest "
-        "is within 59–220/s, 95 %); pytorch-http none at batch 1 (even 20/s did not).",
+        "is within 60–260/s, 95 %); pytorch-http none at batch 1 (even 20/s did not).",
     )

@@ -5,7 +5,17 @@ from pathlib import Path
 from reports.stats.scaling_laws import BestLaw
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way
-from reports.topics.load.saturation import Curve, Knee, NoKnee, curves, explores_load, fallen, saturation
+from reports.topics.load.saturation import (
+    NO_P95,
+    Curve,
+    Knee,
+    NoKnee,
+    curves,
+    curves_chart,
+    explores_load,
+    fallen,
+    saturation,
+)
 from reports.topics.load.scaling import saturation_table
 from tests.reports.builder import Book
 from tests.reports.open_load import notes_at, texts
@@ -70,11 +80,20 @@ def test_without_p95_at_every_level_the_mean_latency_counts(tmp_path: Path) -> N
     found = saturation(load_study(book.write(tmp_path)))
     assert found is not None
     assert found.said == (
-        "onnx-http: best trade at 4 users (30.0 images/s, mean latency 133 ms); 31.0 at 8 users costs 258 ms."
+        "onnx-http: knee at 4 users (30.0 images/s, mean latency 133 ms); 31.0 at 8 users costs 258 ms."
     )
     table = saturation_table(load_study(tmp_path))
     assert table is not None
     assert notes_at(table, 0, 4) == ["mean latency: some level has too few results for p95"]
+
+
+def test_a_chart_without_any_p95_has_rates_only_and_says_why(tmp_path: Path) -> None:
+    book = Book()
+    for users in (1, 4, 8):
+        book.add("onnx-http", 1, users, {"w0": [10 * MS] * 30})
+    chart = curves_chart(load_study(book.write(tmp_path)))
+    assert chart is not None
+    assert ([panel["key"] for panel in chart.data["panels"]], chart.notes[0]) == (["rate"], NO_P95)
 
 
 def test_fewer_than_three_valid_levels_have_no_knee(tmp_path: Path) -> None:
@@ -111,7 +130,6 @@ def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
     assert (found.name, found.way, found.batch, found.lost) == ("onnx-http", Way("onnx-http"), 1, ())
     assert [round(each.rate.value, 2) for each in found.points] == list(RISING.values())
     assert [len(each.runs) for each in found.points] == [3] * 6
-    assert found.points[0].rate.runs == 3
     assert found.points[3].p95_ms is not None
     assert round(found.points[3].p95_ms.value) == 207
     assert isinstance(found.knee, Knee)
@@ -209,8 +227,7 @@ def test_the_row_says_where_the_fastest_saturates_and_then_the_others(tmp_path: 
     found = saturation(levels_of(tmp_path, {"onnx-grpc": {1: 5, 4: 20, 8: 30}, "onnx-http": RISING}))
     assert found is not None
     assert found.said == (
-        "onnx-http: best trade at 4 users (30.0 images/s, mean latency 133 ms); "
-        "40.0 at 16 users costs 400 ms."
+        "onnx-http: knee at 4 users (30.0 images/s, mean latency 133 ms); 40.0 at 16 users costs 400 ms."
     )
     assert found.detail == "onnx-grpc is not saturated at 8 users: 30.0 images/s and rising."
 
@@ -228,10 +245,10 @@ def test_the_row_names_three_ways_and_counts_the_others(tmp_path: Path) -> None:
     ways = {f"w{at}-http": {1: 9.0, 4: 20.0 - at, 8: 20.0 - at} for at in range(5)}
     found = saturation(levels_of(tmp_path, ways))
     assert found is not None
-    assert found.said == "w0-http: best trade at 4 users (20.0 images/s, mean latency 200 ms)."
+    assert found.said == "w0-http: knee at 4 users (20.0 images/s, mean latency 200 ms)."
     assert found.detail == (
-        "w1-http: best trade at 4 users (19.0 images/s, mean latency 210 ms). "
-        "w2-http: best trade at 1 user (9.00 images/s, mean latency 111 ms); 18.0 at 4 users costs 222 ms. "
+        "w1-http: knee at 4 users (19.0 images/s, mean latency 210 ms). "
+        "w2-http: knee at 1 user (9.00 images/s, mean latency 111 ms); 18.0 at 4 users costs 222 ms. "
         "2 others in the table under Load and cost."
     )
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.stats.log_ratio import log_ratio
 from reports.study.study import load_study
-from reports.topics.load.scaling import efficiencies, scaling_table, scalings
+from reports.topics.load.scaling import ScalingStep, scaling_table, scalings
 from tests.reports.builder import Book
 from tests.reports.contention_book import an_arm
 from tests.reports.lines import sample_line
@@ -14,43 +15,58 @@ from tests.reports.open_load import notes_at, texts
 MS = 1_000_000
 
 
-def test_the_published_four_gpus_are_1_8_times_one_and_so_about_45_percent_efficient() -> None:
-    one, four = efficiencies([(4, 43.2), (1, 24.3)])
-    assert (one.times.median, one.efficiency_pct.median) == (1, 100)
-    assert round(four.times.median, 1) == 1.8
-    assert four.efficiency_pct.median == pytest.approx(44.4, abs=0.1), "they rounded 1.8 / 4"
+def a_load(book: Book, by_instances: dict[int, tuple[float, ...]]) -> Book:
+    """Eight users, by instances how long each of the repeats' requests took."""
+    runs = ((count, each_ms) for count, each in by_instances.items() for each_ms in each)
+    for repeat, (instances, each_ms) in enumerate(runs, 1):
+        tag = book.add("onnx-http", 1, 8, {"w0": [round(each_ms * MS)] * 80}, repeat=repeat)
+        book.serving(tag, instances=instances)
+    return book
 
 
-def test_without_one_unit_the_fewest_are_the_measure_and_repeats_count_by_their_median() -> None:
-    two, eight = efficiencies([(8, 30), (2, 10), (8, 20), (8, 90)])
-    assert (two.units, two.efficiency_pct.median) == (2, 100)
-    assert (eight.rate.median, eight.times.median, eight.efficiency_pct.median) == (30, 3, 75)
-    assert efficiencies([]) == ()
+def steps(folder: Path, by_instances: dict[int, tuple[float, ...]]) -> tuple[ScalingStep, ...]:
+    (found,) = scalings(load_study(a_load(Book(), by_instances).write(folder)))
+    return found.steps
 
 
-def test_times_and_efficiency_have_the_range_that_the_repeats_of_both_allow() -> None:
-    one, four = efficiencies([(1, 10), (1, 8), (1, 12), (4, 30), (4, 24), (4, 36)])
-    assert (str(one.rate), str(one.times), str(one.efficiency_pct)) == ("10.0 (8.00–12.0)", "1.00", "100")
-    assert (str(four.times), str(four.efficiency_pct)) == ("3.00 (2.00–4.50)", "75.0 (50.0–112)")
-    _, single = efficiencies([(1, 10), (1, 8), (4, 27)])
-    assert str(single.times) == "3.00", "one run has no range"
+def test_the_published_four_gpus_are_1_8_times_one_and_so_about_45_percent_efficient(tmp_path: Path) -> None:
+    one, four = steps(tmp_path, {1: (8000 / 24.3,), 4: (8000 / 43.2,)})
+    assert (one.times, one.efficiency) == (None, None), "it is the measure"
+    assert four.times is not None
+    assert four.efficiency is not None
+    assert round(four.times.ratio, 1) == 1.8
+    assert four.efficiency.ratio == pytest.approx(0.444, abs=0.001), "they rounded 1.8 / 4"
 
 
-@pytest.mark.parametrize("pair", [(0, 5.0), (1, 0.0)])
-def test_what_has_no_efficiency_is_refused(pair: tuple[int, float]) -> None:
-    with pytest.raises(ValueError, match="units and rates above 0"):
-        efficiencies([pair])
+def test_without_one_unit_the_fewest_are_the_measure(tmp_path: Path) -> None:
+    two, eight = steps(tmp_path, {8: (200.0,), 2: (600.0,)})
+    assert (two.units, two.efficiency) == (2, None)
+    assert eight.efficiency is not None
+    assert (eight.units, eight.efficiency.ratio) == (8, pytest.approx(0.75, rel=1e-3))
+
+
+def test_times_and_efficiency_have_the_interval_that_the_repeats_of_both_allow(tmp_path: Path) -> None:
+    each_ms = {1: (400.0, 408.0, 392.0), 4: (130.0, 140.0, 133.0)}
+    _, four = steps(tmp_path, each_ms)
+    rates = [[8000 / one for one in of] for of in each_ms.values()]
+    expected = log_ratio(rates[1], rates[0])
+    assert four.times is not None
+    assert four.efficiency is not None
+    assert four.times.low is not None
+    assert [four.times.ratio, four.times.low] == pytest.approx([expected.ratio, expected.low], rel=2e-3)
+    ends = [four.efficiency.low, four.efficiency.high]
+    assert ends == pytest.approx([end and end / 4 for end in (four.times.low, four.times.high)])
 
 
 def test_runs_that_differ_in_instances_alone_are_compared(tmp_path: Path) -> None:
-    book = Book()
-    for repeat, (instances, each_ms) in enumerate([(1, 40), (1, 40), (4, 20), (4, 20)], 1):
-        tag = book.add("onnx-http", 1, 8, {"w0": [each_ms * MS] * 80}, repeat=repeat)
-        book.serving(tag, instances=instances)
+    book = a_load(Book(), {1: (40, 40), 4: (20, 20)})
     book.serving(book.add("onnx-http", 4, 8, {"w0": [MS] * 80}), instances=2)
     (found,) = scalings(load_study(book.write(tmp_path)))
     assert (found.unit, [step.units for step in found.steps]) == ("instances", [1, 4])
-    assert [(step.rate.median, step.efficiency_pct.median) for step in found.steps] == [(200, 100), (400, 50)]
+    one, four = found.steps
+    assert [one.rate.value, four.rate.value] == pytest.approx([200, 400])
+    assert four.efficiency is not None
+    assert four.efficiency.ratio == pytest.approx(0.5)
 
 
 def test_numbers_of_gpus_are_those_sampled(tmp_path: Path) -> None:
@@ -69,14 +85,11 @@ def test_numbers_of_gpus_are_those_sampled(tmp_path: Path) -> None:
 
 
 def test_only_the_runs_that_a_ratio_rests_on_count_as_repeats(tmp_path: Path) -> None:
-    book = Book()
-    for repeat, (instances, each_ms) in enumerate([(1, 40)] * 3 + [(4, 20)] * 3, 1):
-        tag = book.add("onnx-http", 1, 8, {"w0": [each_ms * MS] * 80}, repeat=repeat)
-        book.serving(tag, instances=instances)
-        if repeat in (2, 3):
-            book.caveat(tag, "worker-lost", "w1")
+    book = a_load(Book(), {1: (40, 40, 40), 4: (20, 20, 20)})
+    for repeat in (2, 3):
+        book.caveat({"cell": "onnx-http/b1/c8", "repeat": repeat}, "worker-lost", "w1")
     table = scaling_table(load_study(book.write(tmp_path)))
-    assert texts(table)[1][3:6] == ["400 (400–400)", "2.00", "50.0"]
+    assert texts(table)[1][3:6] == ["400 (399–401)", "2.00", "50.0"]
     assert notes_at(table, 1, 4) == [
         "unconfirmed where a cell has one run; rerun with --repeats 5 to confirm"
     ]
@@ -89,8 +102,8 @@ def test_workers_are_compared_over_the_cells_of_a_topology(tmp_path: Path) -> No
             an_arm(book, code, rate, repeat)
     table = scaling_table(load_study(book.write(tmp_path)))
     assert [row[1:] for row in texts(table)] == [
-        ["workers", "1", "4.00 (4.00–4.00)", "1.00", "100", "connections"],
-        ["workers", "4", "12.0 (12.0–12.0)", "3.00 (3.00–3.00)", "75.0 (75.0–75.0)", "inconclusive"],
+        ["workers", "1", "4.00 (3.99–4.01)", "1.00", "100", "connections"],
+        ["workers", "4", "12.0 (12.0–12.0)", "3.00 (2.99–3.01)", "75.0 (74.9–75.2)", "inconclusive"],
     ]
     assert [row[0].split("/")[-1] for row in texts(table)] == ["1w", "4w"]
 

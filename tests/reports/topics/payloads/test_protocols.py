@@ -7,6 +7,7 @@ import pytest
 
 from reports.page.answer import AnswerRow
 from reports.stats.log_ratio import log_ratio
+from reports.stats.paired import NOT_SIGNIFICANT
 from reports.study.study import load_study
 from reports.topics.payloads.payloads import FEW, WIDER, heat_of, protocols_answer, protocols_map
 from tests.reports.builder import Book
@@ -71,7 +72,7 @@ def test_the_interval_is_welchs_of_the_logs() -> None:
     tested = ttest_ind([log(v) for v in over], [log(v) for v in under], equal_var=False)
     ends = tested.confidence_interval(0.95)
     assert (log(found.low or 0), log(found.high or 0)) == pytest.approx((ends.low, ends.high))
-    assert found.significant == (tested.pvalue < 0.05)
+    assert found.p_even == pytest.approx(tested.pvalue)
 
 
 def answered(folder: Path, http_ms: list[float], grpc_ms: list[float]) -> AnswerRow:
@@ -82,7 +83,7 @@ def answered(folder: Path, http_ms: list[float], grpc_ms: list[float]) -> Answer
 
 def test_the_row_is_not_settled_by_one_run_each(tmp_path: Path) -> None:
     found = answered(tmp_path, [20], [10])
-    assert found.said == "Not settled: 1 run per cell."
+    assert found.said == "Not settled: 1 repeat per cell, 3 are needed."
     assert found.detail == "gRPC over HTTP, images/s: onnx 2.00× at batch 4."
 
 
@@ -91,7 +92,7 @@ def test_the_row_is_not_settled_by_one_run_each(tmp_path: Path) -> None:
     [
         ([20, 20.2, 19.8], [10, 10.1, 9.9], "gRPC faster", "2.00× (±0.200 %)"),
         ([10, 10.1, 9.9], [20, 20.2, 19.8], "HTTP faster", "0.500× (0.499–0.501)"),
-        ([20, 20, 40], [20, 30, 30], "no difference shown", "0.961× (0.405–2.28)"),
+        ([20, 20, 40], [20, 30, 30], NOT_SIGNIFICANT, "0.96× (0.40–2.3)"),
     ],
 )
 def test_the_row_says_which_is_faster_by_repeats(
@@ -99,13 +100,13 @@ def test_the_row_says_which_is_faster_by_repeats(
 ) -> None:
     found = answered(tmp_path, http_ms, grpc_ms)
     assert found.said == f"onnx: {said} at batch 4."
-    more = f" {WIDER}" if said == "no difference shown" else ""
+    more = f" {WIDER}" if said == NOT_SIGNIFICANT else ""
     assert found.detail == f"gRPC over HTTP, images/s: onnx {ratio} at batch 4.{more}"
 
 
 def test_two_repeats_settle_nothing(tmp_path: Path) -> None:
     found = answered(tmp_path, [20, 20.2], [10, 10.1])
-    assert found.said == "Not settled: 2 of the 3 repeats of both that it takes per cell."
+    assert found.said == "Not settled: 2 repeats per cell, 3 are needed."
     assert found.detail == "gRPC over HTTP, images/s: onnx 2.00× at batch 4."
 
 

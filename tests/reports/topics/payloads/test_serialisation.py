@@ -67,7 +67,7 @@ def test_repeats_give_an_interval(tmp_path: Path) -> None:
     assert "×" in ratio.text
     assert "(" in ratio.text
     assert not ratio.marks
-    assert table.rows[0][3].text == "2.02 (2.01–2.03)"
+    assert table.rows[0][3].text == "2.02 (2.00–2.04)"
 
 
 def test_a_published_ratio_is_no_sharper_than_its_decimals(tmp_path: Path) -> None:

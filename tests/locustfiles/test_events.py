@@ -86,7 +86,7 @@ def assert_equal_to_the_timeline(folder: Path) -> list[dict[str, str]]:
     own = [in_its_columns(row) for row in read(folder / "timelines.csv")]
     timeline = read(folder / "timeline.csv")
     columns = list(own[0])
-    assert {"latency_p50_ms", "latency_p99_ms", "gpu_util_pct", "gpu_power_w"} < set(columns)
+    assert {"latency_p50_ms", "requests_per_s", "gpu_util_pct", "gpu_power_w"} < set(columns)
     assert list(told(own, columns)) == list(told(timeline, columns))
     return list(told(own, columns))
 

@@ -130,12 +130,13 @@ class Conductor:
         Users go on sending until the drain.
         """
         run, cell, collector = current.run, current.run.cell, self._deps.collector
-        least = WARM_UP_REQUESTS if cell.open else max(WARM_UP_REQUESTS, 2 * cell.users)
+        each = WARM_UP_REQUESTS if cell.open else 2 * cell.users
+        least = max(WARM_UP_REQUESTS, each)
         steady = Steadiness(self._terms.warm_up_s)
         warm = warmed_by(run.to_record())
         if warm in self._warm:
             ramp_s = LINK_RAMP_S if cell.link else RAMP_S
-            current.send("warm-up", lambda sent, s: sent >= least and s >= ramp_s)
+            current.send("warm-up", lambda sent, s: sent >= each and s >= ramp_s)
         else:
             current.send("warm-up", lambda sent, s: sent >= least and steady.over(self._deps.fold, s))
             self._warm.add(warm)

@@ -28,7 +28,7 @@ SHORT = ("--iterations", "3", "--seconds", "0.3", "--warm-up", "0.3")
 ONCE = ("--repeats", "1")
 """Each cell once: a quick study repeats it, which most tests need not wait for."""
 ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
-CELLS = {"pytorch-http/b1/c1", "pytorch-http/b4/c1", "pytorch-http/b8/c1", "pytorch-http/b1/c8"}
+CELLS = {"pytorch-http/b1/c1", "pytorch-http/b8/c1", "pytorch-http/b1/c8"}
 """The cells of a quick study of the PyTorch service alone."""
 
 

@@ -38,9 +38,9 @@ def test_a_whole_study(start_service: StartService, tmp_path: Path) -> None:
     assert console.ledger()[-1]["status"] == "complete"
     names = {path.name for path in console.result().iterdir()}
     assert names >= {"study.json", "cells.csv", "timeline.csv", "ledger.jsonl", "summary.md", "report.html"}
-    assert "[4/4]" in console.text
+    assert "[3/3]" in console.text
     rows = [console.text.index(f"\n{row} ") for row in ("Best", "Confidence", "Bottleneck", "Next step")]
-    assert [console.text.index("[4/4]"), *rows] == sorted([console.text.index("[4/4]"), *rows])
+    assert [console.text.index("[3/3]"), *rows] == sorted([console.text.index("[3/3]"), *rows])
     assert "Serial latency, p50" not in console.text, "tables are printed with --tables"
     assert "### Serial latency, p50" in (console.result() / "summary.md").read_text()
 
@@ -117,7 +117,7 @@ def test_a_service_that_dies_leaves_an_inconclusive_study_that_ends(
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT)
     assert console.wait(60) == 3, console.text
     ends = [r for r in console.ledger() if r["kind"] == "run" and r["event"] == "end"]
-    assert len(ends) == 4
+    assert len(ends) == 3
     assert ends[-1]["status"] == "failed"
     kinds = {kind for r in console.ledger() if r["kind"] == "window" for kind in r["failures"]}
     assert kinds == {"refused", "reset"}
@@ -133,7 +133,7 @@ def test_a_signal_ends_it_in_order(
 ) -> None:
     port = start_service("--delay-ms", "60")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT, *processes)
-    console.wait_for("[2/4]", 40)
+    console.wait_for("[2/3]", 40)
     family = console.family()
     console.signal(number)
     assert console.wait(10) == 3, console.text

@@ -87,7 +87,7 @@ def test_sigterm_under_the_web_page_keeps_what_was_measured(
 ) -> None:
     console, page = opened(tmp_path, start_service("--delay-ms", "60"))
     page.start(seconds="3")
-    console.wait_for("[1/4]", 30)
+    console.wait_for("[1/3]", 30)
     console.signal(signal.SIGTERM)
     assert console.wait(10) == 3, console.text
     assert console.ledger()[-1]["status"] == "interrupted"
@@ -105,7 +105,7 @@ def test_the_web_page_starts_stops_and_starts_again(start_service: StartService,
     assert page.start(iterations="nope") == "--iterations nope: must be at least 1"
     console.wait_for("--iterations nope: must be at least 1", 10)
     page.start(iterations="3", seconds="0.2", warm_up="0.3")
-    console.wait_for("[4/4]", 30)
+    console.wait_for("[3/3]", 30)
     wait_until(lambda: console.text.count("report.html") == 2, 20, lambda: console.text)
     folders = sorted(path for path in tmp_path.iterdir() if path.is_dir())
     footers = [(path / "ledger.jsonl").read_text().splitlines()[-1] for path in folders]
@@ -124,8 +124,8 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
 ) -> None:
     service = start_service("--delay-ms", "20")
     console, page = opened(tmp_path, service, "/load", *SHORT)
-    wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4, "--start")
-    assert (wide["at once"], wide["plan"]) == (0, "4 runs, at least 10 s.")
+    wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 3, "--start")
+    assert (wide["at once"], wide["plan"]) == (0, "3 runs, at least 10 s.")
     assert wide["faults"] == [
         "The server answers with an error (503).",
         "The server does not answer: it may have ended.",
@@ -138,7 +138,7 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
     assert wide["canvases"] == 0, "cells of a third of a second have no whole one"
     assert "No whole second" in wide["text"]
     wait_until(lambda: page.state() == "stopped", 20, lambda: console.text)
-    for look in seen(f"{page.url}/?tab=inferswarm", "table tbody tr", 4):
+    for look in seen(f"{page.url}/?tab=inferswarm", "table tbody tr", 3):
         assert {text.split()[0] for text in look["first"]} == CELLS
     data = requests.get(f"{page.url}/inferswarm/data", timeout=5).json()
     assert (data["study"]["status"], data["study"]["report"]) == ("complete", True)

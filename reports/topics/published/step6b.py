@@ -68,7 +68,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
 
 
 def growth_beside(study: Study) -> Table:
-    """One row for each way and number of users, medians over its repeats, beside theirs of as many users."""
+    """One row for each way and number of users, by its repeats, beside theirs of as many users."""
     cells = _cells(study) if of_growth(study) else ()
     return study_table(study, "Beside step 6B: users", GROWTH_CAPTION, COLUMNS, cells)
 

@@ -82,7 +82,7 @@ def test_a_filled_form_has_a_plan_and_its_empty_fields_their_amounts() -> None:
         "plan": "3 runs",
         "fault": "",
         "amounts": {
-            "iterations": "10", "seconds": "2.5", "warm_up": "10", "repeats": "1",
+            "iterations": "10", "seconds": "2.5", "warm_up": "12", "repeats": "1",
             "batches": "1,4,8", "levels": "1,64",
         },
     }  # fmt: skip

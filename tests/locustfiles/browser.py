@@ -78,7 +78,8 @@ def started(page: Page) -> dict[str, Any]:
     page.fill("#option-levels", "")
     plan.get_by_text("at least").wait_for(timeout=PATIENCE_MS)
     page.click("#go")
-    page.locator("#stop").wait_for(timeout=PATIENCE_MS)
+    # a study of two seconds may be over before the page asks again
+    page.locator("#stop, #cells tr").and_(page.locator(":visible")).first.wait_for(timeout=PATIENCE_MS)
     return {**seen, "form in sight": page.locator("#start").is_visible()}
 
 

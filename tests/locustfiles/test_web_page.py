@@ -123,8 +123,7 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
     start_service: StartService, tmp_path: Path
 ) -> None:
     service = start_service("--delay-ms", "20")
-    # two warm-ups, so that the study still runs when the page asks again
-    console, page = opened(tmp_path, service, "/load", *SHORT, "--warm-up", "2")
+    console, page = opened(tmp_path, service, "/load", *SHORT)
     wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 3, "--start")
     assert (wide["at once"], wide["plan"]) == (0, "3 runs, at least 10 s.")
     assert wide["faults"] == [

@@ -17,7 +17,7 @@ from swarm.targets.endpoints import chosen, endpoints_from_ready
 from tests.server.running import up
 from tests.swarm.options.test_parse import options
 from users import Endpoint
-from users.backends.asking import SETTLE_S, read_counters, read_serving
+from users.backends.asking import AGAIN_S, read_counters, read_serving
 from users.backends.registry import codec_of
 from users.errors import RequestError
 from users.inputs.images import ImageSet, encode, photograph_crops, photograph_folder
@@ -62,7 +62,7 @@ def counters(asked: Endpoint) -> dict:
     """Once two readings agree: Triton counts a request after it has answered it."""
     last, now = None, read_counters(asked)["counters"]
     while now != last:
-        time.sleep(SETTLE_S)
+        time.sleep(AGAIN_S)
         last, now = now, read_counters(asked)["counters"]
     return now
 

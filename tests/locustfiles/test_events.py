@@ -113,7 +113,7 @@ def test_a_timeline_of_ones_own_is_the_reports(
     rows = assert_equal_to_the_timeline(console.result())
     known = [row for row in rows if row["latency_p50_ms"] and row["gpu_util_pct"]]
     assert len({row["cell"] for row in known}) == 2
-    assert len(known) >= 6
+    assert len(known) >= 4
     assert len({row["gpu_power_w"] for row in known}) == len({row["t_s"] for row in known})
     assert "missed events" not in console.text
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.bounds import Bounds
 from benchmarks.drive import LOCUST, STEP7
-from tests.locustfiles.console import Console
+from tests.locustfiles.console import ONCE, Console
 
 BATCHES = (1, 8)
 HTTP_PCT, GRPC_PCT = 5.0, 10.0
@@ -62,7 +62,7 @@ def may_be_ns(run: dict[str, Any]) -> float:
 def measured() -> dict[str, dict[str, Any]]:
     """The runs of one study on embedded servers, by cell."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ("--cells", "*/b[18]/c1", "--seconds", str(SECONDS), "--results-dir", folder)
+        options = (*ONCE, "--cells", "*/b[18]/c1", "--seconds", str(SECONDS), "--results-dir", folder)
         with Console((LOCUST, "-f", STEP7, "--headless", *options), Path(folder)) as console:
             console.wait(STUDY_S)
             runs = json.loads((console.result() / "study.json").read_text())["runs"]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.locustfiles.console import ROOT, Console, few_pictures
+from tests.locustfiles.console import ONCE, ROOT, Console, few_pictures
 from tests.processes import free_port, is_listening, wait_until
 from users.backends.asking import read_counters
 from users.endpoint import Endpoint
@@ -42,11 +42,12 @@ class Drive:
         return Endpoint("pytorch-http", "pytorch", "http", "jpeg", f"127.0.0.1:{port}")
 
     def study(self, name: str, locustfile: str, service: Endpoint, *options: str) -> Console:
-        """A headless study of the service alone."""
+        """A headless study of the service alone, each cell once."""
         folder = str(self._folder / name)
         target = ("--pytorch-url", service.address, "--results-dir", folder)
         # Each picture's golden embedding is fetched before the load, by a service that takes its time.
-        return self.start(name, LOCUST, "-f", locustfile, "--headless", *target, *few_pictures(), *options)
+        own = (*target, *few_pictures(), *ONCE)
+        return self.start(name, LOCUST, "-f", locustfile, "--headless", *own, *options)
 
     def end(self) -> None:
         """End what still runs."""

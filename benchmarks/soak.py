@@ -27,7 +27,7 @@ from benchmarks.soaking.measured import soak_of
 from benchmarks.soaking.validity import validity_of
 from benchmarks.soaking.watching import Size, Watcher, sizes_of
 from reports.ledger.ledger import FILE_NAME, LedgerError
-from tests.locustfiles.console import Console
+from tests.locustfiles.console import ONCE, Console
 
 STUDY, LEAKING = "locustfiles/step7.py", "benchmarks/studies/leaking.py"
 ENDPOINTS = ("onnx-http", "onnx-grpc", "onnx-jpeg-http")
@@ -118,7 +118,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
 def command(folder: Path, wanted: Length, rate: float, leak: float) -> list[str]:
     """What a user would type."""
     asked = ("--emulate", "1+0", "--floor", "--endpoints", ",".join(ENDPOINTS), "--cells", wanted.cells)
-    load = ("--rates", f"{rate:g}", "--arrivals", "poisson", "--seconds", f"{wanted.seconds:g}")
+    load = ("--rates", f"{rate:g}", "--arrivals", "poisson", "--seconds", f"{wanted.seconds:g}", *ONCE)
     place = ("--warm-up", str(WARM_UP_S), "--results-dir", str(folder))
     study = LEAKING if leak else STUDY
     return [sys.executable, "-m", "swarm", "run", "-f", study, "--workers", "2", *asked, *load, *place]

@@ -18,10 +18,7 @@ from reports.stats.repeats import Runs, by_cell
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
-SAID = (
-    "Closed-loop: each user waits for its reply, so requests that would have arrived meanwhile are not "
-    "counted (coordinated omission)"
-)
+SAID = "Closed-loop: what would arrive while users wait is not counted (coordinated omission)"
 UNEVEN = 2.0
 """Times p50: where p99 is above it, some replies take much longer than most, and arrivals would queue."""
 LOAD_SHARE = 0.8

@@ -22,7 +22,7 @@ class Step7(StudyShape):
     name = "step7"
     title = "Step 7: five ways to one model"
     sizes: ClassVar = {
-        "quick": Size((1, 8), (1, 8), iterations=7, seconds=2, warm_up=12, repeats=3),
+        "quick": Size((1, 8), (1, 8), iterations=10, seconds=2, warm_up=12, repeats=3),
         "full": Size(
             batches=(1, 4, 8, 16, 32), levels=(1, 8, 16), iterations=30, seconds=5, warm_up=30, repeats=5
         ),

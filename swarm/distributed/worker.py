@@ -153,8 +153,8 @@ class Worker:
             return {}  # it waited behind a longer task while that phase came to its end
         self._shipper.mark()
         self._shipper.workers = data["share"][1]
+        self._shipper.end_path()  # it may wait, while users send
         self._carried, self._ended = self._assignment.sent - self._marked, None
-        self._shipper.end_path()
         self._enter(data)
         self._shipper.begin_path(data["phase"])
         return {}

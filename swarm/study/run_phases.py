@@ -16,6 +16,8 @@ ACKNOWLEDGE_S = 10.0
 STALL_S = 30.0
 """A phase in which nothing has finished for this long beyond the request timeout is abandoned."""
 POLL_S = 0.02
+COUNTING_S = 0.1
+"""A server may count a request so long after its answer came back; Triton does, later on a busy host."""
 LEAD_S = 0.05
 """Time for the message that begins an open-loop phase: all workers' schedules start at one moment."""
 
@@ -151,8 +153,9 @@ class RunPhases:
         return {**orders, "start_utc_ns": start_utc_ns}
 
     def mark(self) -> None:
-        """The server's counters are read next, under load: workers tell what they counted until then."""
+        """The server's counters are read next, under load, and then hold all that had come back by now."""
         self.ask("mark", {}, ACKNOWLEDGE_S)
+        self._deps.sleep(COUNTING_S)
 
     def cool_down(self) -> int:
         """End the measure phase, with the load kept on until all its requests have come back; the successes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,7 @@ class FakeWorkers:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.on_ask: Callable[[str], None] = lambda op: None
         self.errors: dict[str, str] = {}
         self.present = ["host1_a", "host2_b"]
         self.chosen = [*self.present, "host3_c"]
@@ -151,6 +152,7 @@ class FakeWorkers:
 
     def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
         self.asked.append((op, dict(data)))
+        self.on_ask(op)
         if op in self.loses:
             self.present.remove(self.loses.pop(op))
             return Answers(op, {worker: {} for worker in self.present}, lost=["host2_b"])

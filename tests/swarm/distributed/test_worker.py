@@ -17,6 +17,7 @@ from gevent.pool import Group
 
 from swarm.distributed import worker
 from swarm.distributed.protocol import ASK, REPLY
+from swarm.distributed.shipper import Shipper
 from swarm.distributed.worker import Worker, start_ns
 from swarm.distributed.worker_cell import YOUNG_OBJECTS
 from swarm.locust_patches.patches import three_digits
@@ -294,6 +295,19 @@ def test_requests_belong_to_the_phase_in_which_they_began_and_the_load_goes_on(
     assert told["users_ns"] == 3 * 3 * S
     # 5 that had not come back at the mark, and 4 of the drain
     assert told["other_phases"] == 9
+
+
+def test_a_request_that_begins_while_the_path_is_looked_at_may_be_counted_in_the_next_phase(
+    runner: WorkerRunner, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = Sending(runner, environment)
+    users.phase("warm-up")
+    runner.ask("mark")
+    monkeypatch.setattr(Shipper, "end_path", lambda _: users.begin(1))
+    users.phase("measure")
+    monkeypatch.undo()
+    users.end("warm-up", 1)
+    assert runner.ask("drain", patience_s=1)["other_phases"] == 1
 
 
 def test_what_never_comes_back_is_abandoned_in_the_phase_in_which_it_began(

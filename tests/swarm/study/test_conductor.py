@@ -11,7 +11,7 @@ from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import Outcome
 from swarm.sampling.triton_trace import join
 from swarm.study.conductor import LINK_RAMP_S, RAMP_S
-from swarm.study.run_phases import POLL_S, STALL_S
+from swarm.study.run_phases import COUNTING_S, POLL_S, STALL_S
 from tests.swarm.stand import GRPC, HTTP, SPEEDING_UP, FixedSchedule, Stand, a_run
 from users.endpoint import Endpoint
 
@@ -41,6 +41,14 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
     assert end["status"] == "done"
     assert len(stand.said) == 1
     assert "a-http/b4/c2" in stand.said[0]
+
+
+def test_what_came_back_before_the_mark_is_counted_before_the_first_reading(stand: Stand) -> None:
+    marked: list[float] = []
+    stand.workers.on_ask = lambda op: marked.append(stand.clock()) if op == "mark" else None
+    stand.conductor(a_run()).walk()
+    before = next(r for r in stand.records() if r.get("when") == "before")
+    assert before["t_ns"] / 1e9 - marked[0] >= COUNTING_S
 
 
 def test_a_known_first_call_is_recorded_under_who_sent_it(stand: Stand) -> None:
@@ -173,7 +181,7 @@ def test_a_server_is_warmed_up_once_for_each_batch_whatever_the_endpoint_or_the_
     times = [(r["phase"], r["t_ns"] / 1e9) for r in stand.records() if r["kind"] == "phase"]
     began = [(at, times[place + 1][1]) for place, (phase, at) in enumerate(times) if phase == "warm-up"]
     lasted = [end - begin for begin, end in began]
-    whole, ramp = 200 * POLL_S, RAMP_S
+    whole, ramp = 200 * POLL_S + COUNTING_S, RAMP_S + COUNTING_S
     assert lasted == pytest.approx([whole, ramp, ramp, whole, whole], abs=3 * POLL_S)
 
 
@@ -183,7 +191,8 @@ def test_over_a_link_connections_have_time_to_grow(stand: Stand) -> None:
     stand.conductor(run, run).walk()
     times = [r["t_ns"] / 1e9 for r in stand.records() if r["kind"] == "phase"]
     lasted = [times[1] - times[0], times[4] - times[3]]
-    assert lasted == pytest.approx([200 * POLL_S, LINK_RAMP_S], abs=3 * POLL_S)
+    expected = [200 * POLL_S + COUNTING_S, LINK_RAMP_S + COUNTING_S]
+    assert lasted == pytest.approx(expected, abs=3 * POLL_S)
 
 
 def test_after_its_course_a_load_is_not_kept_up(stand: Stand) -> None:

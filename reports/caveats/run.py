@@ -8,8 +8,8 @@ from reports.caveat import Caveat, caveat
 from reports.fold.replicas import too_few
 from reports.fold.server import ServerSide
 from reports.fold.windows import REFUSALS, Windows, undrained
-from reports.format import digits, plural
-from reports.histogram.percentiles import ENOUGH
+from reports.format import digits, listed, plural
+from reports.histogram.percentiles import ENOUGH, LEAST_RESULTS
 from reports.ledger.ledger import Record
 from reports.summary.summary import Summary, users_busy
 
@@ -21,8 +21,6 @@ AGAIN_SHARE = 0.5
 """Of the refusals: most of them then say when to ask again."""
 RANDOM = "random"
 """The role of an input of which nobody knows what it is to hold."""
-DOUBTFUL = {"p95": "p95, p99 and p99.9 are", "p99": "p99 and p99.9 are", "p99.9": "p99.9 is"}
-"""In words, where there are too few for a percentile and enough for those below it."""
 
 
 def run_caveats(
@@ -62,9 +60,15 @@ def _mismatch(counted: int, counts: Windows) -> str:
 
 
 def _samples(count: int) -> Iterator[Caveat]:
-    doubtful = next((names for least, names in DOUBTFUL.items() if 0 < count < ENOUGH[least]), None)
-    if doubtful:
-        yield caveat("few-samples", f"n={count}: {doubtful} doubtful")
+    untold = [name for name, least in LEAST_RESULTS.items() if count < least]
+    doubtful = [name for name, enough in ENOUGH.items() if LEAST_RESULTS[name] <= count < enough]
+    parts = [
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {what}"
+        for names, what in ((doubtful, "doubtful"), (untold, "not told"))
+        if names
+    ]
+    if count and parts:
+        yield caveat("few-samples", f"n={count:,}: {', '.join(parts)}")
 
 
 def littles_law(run: Summary, drained: Sequence[Record]) -> Iterator[Caveat]:

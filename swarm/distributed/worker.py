@@ -149,11 +149,11 @@ class Worker:
     def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:
         """Enter a phase in which users send; if they do so already, without a break."""
         assert self._assignment is not None
-        if data["seq"] < self._drained_seq:
-            return {}  # it waited behind a longer task while that phase came to its end
         self._shipper.mark()
         self._shipper.workers = data["share"][1]
         self._shipper.end_path()  # it may wait, while users send
+        if data["seq"] < self._drained_seq:
+            return {}  # while it waited, or stood behind a longer task, that phase came to its end
         self._carried, self._ended = self._assignment.sent - self._marked, None
         self._enter(data)
         self._shipper.begin_path(data["phase"])
@@ -171,6 +171,8 @@ class Worker:
             return {}
         self._shipper.mark()
         self._shipper.end_path()
+        if data["seq"] < self._drained_seq:
+            return {}
         ended, _ = self._ended = assignment.phase, self._figures(assignment)
         self._enter(data)
         self._wait(lambda: assignment.under_way[ended], data["patience_s"])

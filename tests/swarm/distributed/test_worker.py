@@ -13,6 +13,7 @@ from typing import Any
 import gevent
 import numpy as np
 import pytest
+from gevent.event import Event
 from gevent.pool import Group
 
 from swarm.distributed import worker
@@ -308,6 +309,22 @@ def test_a_request_that_begins_while_the_path_is_looked_at_may_be_counted_in_the
     monkeypatch.undo()
     users.end("warm-up", 1)
     assert runner.ask("drain", patience_s=1)["other_phases"] == 1
+
+
+@pytest.mark.parametrize("order", ["measure", "drain"])
+def test_an_order_that_waited_until_the_phase_was_drained_sends_nothing(
+    order: str, runner: WorkerRunner, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users, looked = Sending(runner, environment), Event()
+    users.phase("measure")
+    waits = [looked.wait, lambda: None]
+    monkeypatch.setattr(Shipper, "end_path", lambda _: waits.pop(0)())
+    late = gevent.spawn(users.phase, order)
+    gevent.sleep(0.05)
+    runner.ask("drain", patience_s=1)
+    looked.set()
+    late.get(timeout=1)
+    assert not users.assignment.start_event.is_set()
 
 
 def test_what_never_comes_back_is_abandoned_in_the_phase_in_which_it_began(

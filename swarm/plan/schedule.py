@@ -13,6 +13,7 @@ from reports.limit import OF_THE_LOAD
 from reports.summary.summary import Summary
 from swarm.plan.cell import Cell, PlannedRun, Warm, warmed_by
 from swarm.plan.matrix import one_repeat, order
+from users.endpoint import NULL
 
 NAME_WIDTH = 24
 FIXED, WARM_UP = 30, 160
@@ -110,13 +111,16 @@ def costs_of(plan: Sequence[Mapping[str, Any]]) -> list[int]:
 
 def warm_ups(plan: Iterable[Mapping[str, Any]]) -> Iterator[bool]:
     """Whether each run of a plan warms its server up: the first of what is warm then, and after a reload."""
-    warm: dict[Warm, tuple[Any, Any]] = {}
+    warm, settings = set[Warm](), dict[str, tuple[Any, Any]]()
     for entry in plan:
-        key, settings = warmed_by(entry), (entry.get("queue_delay_us"), entry.get("instances"))
-        yield warm.get(key) != settings
-        # Another setting of the server loads its models anew.
-        warm = {known: has for known, has in warm.items() if known[0] != key[0] or has == settings}
-        warm[key] = settings
+        key = warmed_by(entry)
+        if entry["backend"] != NULL:  # a null model has no settings
+            server, asked = key[0], (entry.get("queue_delay_us"), entry.get("instances"))
+            if settings.setdefault(server, asked) != asked:
+                warm = {known for known in warm if known[0] != server}
+            settings[server] = asked
+        yield key not in warm
+        warm.add(key)
 
 
 def remaining(seconds: float) -> str:

@@ -1,8 +1,10 @@
 """Whole repeats that are added while somebody wants them."""
 
-from swarm.plan.cell import Cell
+from dataclasses import replace
+
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import order
-from swarm.plan.schedule import RepeatingSchedule
+from swarm.plan.schedule import RepeatingSchedule, warm_ups
 from tests.swarm.stand import GRPC, HTTP, Stand
 
 CELLS = [Cell(HTTP, 4, 2, 10, 0), Cell(GRPC, 4, 2, 10, 0)]
@@ -25,6 +27,13 @@ def test_repeats_are_added_until_none_is_wanted() -> None:
     runs = list(iter(lambda: schedule.next(None), None))
     assert runs == schedule.planned == order(CELLS, 4, 5)
     assert numbers == [(3, 7), (4, 6), (5, 5)]
+
+
+def test_a_floor_between_two_runs_of_a_model_loads_nothing_anew() -> None:
+    model = replace(CELLS[0], queue_delay_us=500)
+    reloaded, floor = replace(model, queue_delay_us=0), replace(CELLS[0], endpoint=HTTP.floor())
+    plan = [PlannedRun(cell, 1).to_record() for cell in (model, floor, model, floor, reloaded, floor, floor)]
+    assert list(warm_ups(plan)) == [True, True, False, False, True, True, False]
 
 
 def test_there_are_never_more_than_the_most() -> None:

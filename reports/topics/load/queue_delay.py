@@ -26,13 +26,13 @@ from reports.page.table import Table, TableCell
 from reports.stats.failures import ranks
 from reports.stats.figures import images_per_s, p95_ms, told_from_best
 from reports.stats.paired import LEAST_REPEATS, NOT_SIGNIFICANT
-from reports.stats.percentiles import CellFigure, estimated
-from reports.stats.repeats import Runs, Value, grouped, hedge, resting_on, values
+from reports.stats.percentiles import CellFigure, behind, estimated
+from reports.stats.repeats import Runs, Value, grouped, hedge, resting_on
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
 NOTHING_SOUND = "each delay is invalidated or has no success"
-ONE_RUN = "one run"
+UNCOMPARED = f"not compared: fewer than {LEAST_REPEATS} repeats have the figure at both delays"
 MOST_SAID = 3
 """Loads that the finding names one by one."""
 Sweep = Sequence[Runs]
@@ -67,7 +67,7 @@ class Best:
     def doubt(self) -> str:
         """What repeats leave open; empty where they tell it from every other."""
         if not self.compared:
-            return hedge(min(self.fewest, LEAST_REPEATS - 1))
+            return hedge(self.fewest) or UNCOMPARED
         return f"{NOT_SIGNIFICANT} from {', '.join(self.alike)}" if self.alike else ""
 
 
@@ -80,7 +80,7 @@ def fastest(study: Study, sweep: Sweep, bound_ms: float | None = None) -> Best |
 
 
 def quickest(study: Study, sweep: Sweep) -> Best | None:
-    """The one with the lowest p95; None where none is sound, or no run of them has results enough for one."""
+    """The one with the lowest p95; None where none is sound, or all requests of each are too few for one."""
     return best(study, sound(sweep), p95_ms, -1)
 
 
@@ -103,7 +103,7 @@ def best(study: Study, delays: Sequence[Runs], value: Value, sign: int) -> Best 
     others = [other for other, _ in found if other is not runs]
     told = told_from_best(runs, others, value)
     alike = (f"{delay_ms(other)} ms" for other, apart in zip(others, told, strict=True) if apart is False)
-    fewest = min(len(values(of, value)) for of, _ in found)
+    fewest = min(len(behind(of, value)) for of, _ in found)
     return Best(runs, figure, tuple(alike), None not in told, fewest)
 
 
@@ -246,7 +246,7 @@ def _hedges(bests: Sequence[Best]) -> Iterator[str]:
     """What holds for many of the figures, said once."""
     if few := [best.doubt for best in bests if not best.compared]:
         yield f"{few[0][0].upper()}{few[0][1:]}."
-    fewest = min((run.succeeded for best in bests for run in best.runs if run.started), default=0)
+    fewest = min((best.figure.results for best in bests), default=0)
     if bests and fewest < ENOUGH["p95"]:
         yield f"p95 is of as few as {plural(fewest, 'result')}; it needs {ENOUGH['p95']}."
 
@@ -270,7 +270,7 @@ def _said(study: Study, sweep: Sweep, bound: float | None, mixed: bool) -> str:
 
 def _figure(best: Best, figure: str, mixed: bool) -> str:
     """412, and what it is not significantly different from; where others have repeats (`mixed`), one run."""
-    few = ONE_RUN if best.fewest == 1 else f"{best.fewest} runs"
+    few = "not compared" if best.fewest >= LEAST_REPEATS else plural(best.fewest, "run")
     doubt = best.doubt if best.compared else few if mixed else ""
     return ", ".join(filter(None, (figure, doubt)))
 

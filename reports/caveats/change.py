@@ -85,7 +85,7 @@ def change_of(series: LatencySeries) -> LatencyChange | None:
         return None
     step_t, first = steepest_step(points.logs, range(len(points.logs)))
     slope_t = slope_statistic(points)
-    slope_limit, step_limit = limits(len(points.logs))
+    slope_limit, step_limit = critical_values(len(points.logs))
     found = []
     if slope_t > slope_limit:
         found.append((slope_t, _sloped(points)))
@@ -95,7 +95,7 @@ def change_of(series: LatencySeries) -> LatencyChange | None:
     return max(known, key=lambda one: one[0])[1] if known else None
 
 
-def limits(count: int) -> tuple[float, float]:
+def critical_values(count: int) -> tuple[float, float]:
     """Of the statistics of a slope and a step in so many points: what is beyond is hardly ever noise.
 
     Both are differences in their standard errors were all points independent; their limits allow for

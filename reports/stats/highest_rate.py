@@ -99,7 +99,7 @@ class HighestRate:
         return sqrt(high / low) - 1 if low else inf
 
 
-def limits(value: float, low: float, high: float, unit: str = "") -> str:
+def interval_said(value: float, low: float, high: float, unit: str = "") -> str:
     """The interval beside a rate, as people read it: 38–62/s; 38/s or more; 62/s or less; not known."""
     if low and high < inf:
         return f"{ends(value, low, high)}{unit}"

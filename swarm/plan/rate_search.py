@@ -14,7 +14,7 @@ from reports.stats.highest_rate import (
     asks_again,
     confirmations,
     highest_rate,
-    limits,
+    interval_said,
     told,
 )
 from reports.summary.summary import LatencyAt, Summary, tainting
@@ -135,7 +135,7 @@ class RateSearch(Schedule):
             return ""
         found = highest_rate(known)
         median = digits(found.median, told_digits(found.median, *found.interval))
-        within = limits(found.median, *found.interval)
+        within = interval_said(found.median, *found.interval)
         return f"searching: {median} ({within})/s after {plural(len(tried), 'run')}"
 
     def _with(self, outcome: Outcome) -> list[RateTried]:

@@ -6,7 +6,13 @@ from math import exp, log, log1p
 
 import numpy as np
 
-from reports.caveats.change import LEAST_POINTS, LatencySeries, limits, slope_statistic, steepest_step
+from reports.caveats.change import (
+    LEAST_POINTS,
+    LatencySeries,
+    critical_values,
+    slope_statistic,
+    steepest_step,
+)
 from reports.fold.windows import Results
 from reports.format import plural
 from reports.summary.slices import LEAST_KEPT, sliced, start_up, trend_of
@@ -108,7 +114,7 @@ def _surely_moves(late: LatencySeries, ahead_s: float) -> bool:
     late = late.joined
     if len(late.logs) < LEAST_POINTS:
         return False
-    slope_limit, step_limit = (AT_CAP * limit for limit in limits(len(late.logs)))
+    slope_limit, step_limit = (AT_CAP * limit for limit in critical_values(len(late.logs)))
     allowed = _allowed(MOST_CHANGE, float(late.logs[-1]))
     slope = abs(trend_of(late.at_s, late.logs).slope)
     if slope_statistic(late) > slope_limit and slope * ahead_s > allowed:

@@ -13,7 +13,7 @@ from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import images_per_s
-from reports.stats.highest_rate import CONFIRMATIONS, RateTried, highest_rate, limits, told
+from reports.stats.highest_rate import CONFIRMATIONS, RateTried, highest_rate, interval_said, told
 from reports.stats.percentiles import pooled
 from reports.stats.repeats import Runs, taints
 from reports.study.study import Study
@@ -162,7 +162,7 @@ def _met(search: SearchResult, bound: RateBound, notes: StudyNotes) -> tuple[Tab
         return (TableCell(NONE_MET if search.missed else NOT_KNOWN),)
     lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
     level = search.met[0].level
-    told_rate = f"{level:g}" + (f" ({limits(level, *search.within)})" if search.within else "")
+    told_rate = f"{level:g}" + (f" ({interval_said(level, *search.within)})" if search.within else "")
     rate, images = TableCell(told_rate, notes.marks(lower)), measured(search.met, images_per_s, notes)
     if not search.confirmed:
         return rate, TableCell(MISSING), images, TableCell(_unconfirmed(search))
@@ -237,8 +237,9 @@ def _higher(search: SearchResult, bound: RateBound) -> Iterator[str]:
     elif not search.missed:
         yield "no higher rate was tried"
     if search.met and search.within:
-        within = limits(search.met[0].level, *search.within, unit="/s")
-        yield f"the highest is {'within ' if isfinite(search.within[1]) else ''}{within}, 95 %"
+        within = interval_said(search.met[0].level, *search.within, unit="/s")
+        both = search.within[0] and isfinite(search.within[1])
+        yield f"the highest is {'within ' if both else ''}{within}, 95 %"
 
 
 RATE_SEARCH = Question(

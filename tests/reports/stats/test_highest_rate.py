@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from reports.stats.highest_rate import RateTried, asks_again, confirmations, highest_rate, limits, told
+from reports.stats.highest_rate import RateTried, asks_again, confirmations, highest_rate, interval_said, told
 
 DOUBLED = [RateTried(rate, True) for rate in (8, 16, 32, 64)]
 
@@ -45,7 +45,7 @@ def test_a_rate_above_all_misses_leaves_it_open_above() -> None:
     assert 4 < low < 8
     assert high == inf
     assert found.half_width == inf
-    assert limits(16, low, high, "/s") == f"{low:.2f}/s or more"
+    assert interval_said(16, low, high, "/s") == f"{low:.2f}/s or more"
 
 
 def test_misses_above_a_rate_limit_it_on_both_sides() -> None:
@@ -59,9 +59,9 @@ def test_a_miss_alone_leaves_it_open_below() -> None:
     low, high = highest_rate([RateTried(8, False)]).interval
     assert low == 0
     assert high < 8 * 2.3
-    assert limits(8, 0, 9.46) == "9.46 or less"
-    assert limits(8, 0, inf) == "not known"
-    assert limits(8, 7, 9, "/s") == "7.0–9.0/s"
+    assert interval_said(8, 0, 9.46) == "9.46 or less"
+    assert interval_said(8, 0, inf) == "not known"
+    assert interval_said(8, 7, 9, "/s") == "7.0–9.0/s"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def _samples(count: int) -> Iterator[Caveat]:
     doubtful = [name for name, enough in ENOUGH.items() if LEAST_RESULTS[name] <= count < enough]
     parts = [
         f"{listed(names)} {'is' if len(names) == 1 else 'are'} {what}"
-        for names, what in ((doubtful, "doubtful"), (untold, "not told"))
+        for names, what in ((doubtful, "doubtful"), (untold, "not shown"))
         if names
     ]
     if count and parts:

@@ -54,9 +54,9 @@ class Frames:
     `cells`: one row for each run that was begun, in run order, with the columns of cells.csv; then
     `disqualified`, whether a caveat disqualifies the run, and for images_per_s and each of latency_p50_ms,
     latency_p95_ms and latency_p99_ms the `_median`, `_low` and `_high` of its cell: the median, lowest and
-    highest of the repeats that count. The report has the geometric mean of images per second, and percentiles
-    of all requests of these repeats together. Those are all
-    that are not disqualified, or all where each is; a single one has no lowest and highest.
+    highest of the repeats that count: all that are not disqualified, or all where each is. A single one has
+    no lowest and highest. The report has instead the geometric mean of images per second, and percentiles of
+    all requests of these repeats together.
 
     `timeline`: one row for each second of every run, in run order, with the columns of timeline.csv.
 

@@ -55,9 +55,9 @@ def repeats(study: Study) -> str:
             return ""
         return "In brackets behind a percentile is its 95 % CI within one run: it leaves out how runs differ."
     return (
-        f"images/s: geometric mean of up to {most} repeats; percentiles: of all their requests; others: "
-        "medians. In brackets, where a table says nothing else: the 95 % CI. Invalidated repeats count only "
-        "where all are."
+        f"Percentiles are of all requests of up to {most} repeats; other figures with a 95 % CI in brackets "
+        "are geometric means of these, those without are medians, where a table says nothing else. "
+        "Invalidated repeats count only where all are."
     )
 
 

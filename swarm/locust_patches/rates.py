@@ -34,7 +34,7 @@ class RowLoad:
     paced_ns: dict[int, int] = field(default_factory=dict)
     """By repeat, the length of an open-loop phase: its n arrivals span n - 1 gaps."""
     users_ns: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """By repeat of a closed loop, from each user's first start to its last end, together; and how many."""
+    """By repeat of a closed loop, the time of all users together, as drained workers tell; and how many."""
 
     def add(self, window: Mapping[str, Any], counts: Counts) -> None:
         """A window of one worker."""

@@ -160,7 +160,7 @@ class Options:
     seconds: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
         help="Measure each cell for at least this long, however many requests that is")
     warm_up: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
-        help="Limit the time of a warm-up, one for each server and batch; 12 tell whether it is steady")
+        help="Limit each warm-up, one a server and batch; less than 12 does not tell whether it is steady")
     repeats: int = number(STUDY, int, 0, 1, 10_000, unset=SIZE,
         help="Run every cell this many times, in a seeded random order")
     seed: int = number(STUDY, int, 0, *ANY,

@@ -61,7 +61,7 @@ def test_cells_are_of_all_repeats_and_say_so(tmp_path: Path) -> None:
     first, *others = build_page(two_protocols(tmp_path), "x").sections
     said = first.sentences[0]
     assert said.startswith(
-        "images/s: geometric mean of up to 3 repeats; percentiles: of all their requests; "
+        "Percentiles are of all requests of up to 3 repeats; other figures with a 95 % CI in brackets are "
     )
     assert [section.heading for section in others if said in section.sentences] == []
 

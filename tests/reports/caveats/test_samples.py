@@ -14,10 +14,10 @@ MS = 1_000_000
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (10, "n=10: p50, p90, p95, p99 and p99.9 are not told"),
-        (60, "n=60: p90 is doubtful, p95, p99 and p99.9 are not told"),
-        (999, "n=999: p99 is doubtful, p99.9 is not told"),
-        (1_000, "n=1,000: p99.9 is not told"),
+        (10, "n=10: p50, p90, p95, p99 and p99.9 are not shown"),
+        (60, "n=60: p90 is doubtful, p95, p99 and p99.9 are not shown"),
+        (999, "n=999: p99 is doubtful, p99.9 is not shown"),
+        (1_000, "n=1,000: p99.9 is not shown"),
         (5_000, "n=5,000: p99.9 is doubtful"),
         (10_000, ""),
     ],

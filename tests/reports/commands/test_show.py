@@ -220,7 +220,7 @@ def test_a_reader_who_leaves_early_is_no_failure(shown: Path) -> None:
 def test_the_console_says_once_what_tables_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(example().write(tmp_path))]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("images/s: geometric mean of up to 2 repeats") == 1
+    assert said.count("Percentiles are of all requests of up to 2 repeats") == 1
     assert said.count("Random weights") == 1
 
 

@@ -63,25 +63,24 @@ def _over(link: str) -> str:
 
 
 def _said(study: Study, sound: Sequence[Contender], where: str) -> str:
-    """onnx-grpc ties with onnx-http (23.9 images/s at batch 1, 8 users): 24.1 images/s, p50 41.0 ms at …
+    """onnx-grpc ties with onnx-http and trt-http: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms at …
 
-    Ties are near the first, and enough repeats do not show them to be slower; each figure has its interval.
+    Ties are near the first, and enough repeats do not show them to be slower.
     """
     first, *others = sound
     rivals = [one for one in others if not one.slower]
     near = [one for one in rivals if one.near(first)]
     fewest = min((one.against(first).runs for one in near or rivals), default=LEAST_REPEATS)
     single = fewest < LEAST_REPEATS
-    more = [f"{len(near) - MOST_NAMED} more"] if near[MOST_NAMED:] else []
     figures = ", ".join([_rate(first), *_latencies(study, first.runs)]) + f" at {first.load}"
     few = f"{plural(fewest, 'repeat')} in common, {LEAST_REPEATS} are needed"
     unconfirmed = f"unconfirmed: {few if fewest > 1 else '1 run'}" if single else OPEN
     if near and single:
-        names = listed([first.name, *(one.name for one in near[:MOST_NAMED]), *more])
-        return f"{names} within 10 %{where} ({unconfirmed}): {first.name} {figures}"
-    if near:
-        ties = [f"{one.name} ({_rate(one)} at {one.load})" for one in near[:MOST_NAMED]]
-        return f"{first.name} ties with {listed([*ties, *more])}{where}: {figures}"
+        unconfirmed += f"; {len(near)} more within 10 %"
+    elif near:
+        more = [f"{len(near) - MOST_NAMED} more"] if near[MOST_NAMED:] else []
+        names = listed([*(one.name for one in near[:MOST_NAMED]), *more])
+        return f"{first.name} ties with {names}{where}: {figures}"
     return f"{first.name}{where}{f' ({unconfirmed})' if rivals else ''}: {figures}"
 
 
@@ -98,10 +97,9 @@ def _latencies(study: Study, runs: Runs) -> Iterator[str]:
 
 
 def _next(sound: Sequence[Contender]) -> str:
-    """What the next ones have of the first's images per second; those that tie are named already."""
+    """What the next ones have of the first's images per second."""
     first, *others = sound
-    left = [one for one in others if not one.ties(first)][:MOST_NAMED]
-    told = ", ".join(f"{one.name} {one.over(first)}" for one in left)
+    told = ", ".join(f"{one.name} {one.over(first)}" for one in others[:MOST_NAMED])
     return f"Next: {told} of its images/s." if told else ""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from reports.stats.conditions import condition
 from reports.stats.figures import fastest_cell, images_per_s, told_from_best
 from reports.stats.log_ratio import LogRatio
-from reports.stats.paired import LEAST_REPEATS, paired_ratio
+from reports.stats.paired import paired_ratio
 from reports.stats.percentiles import CellFigure, mean_over
 from reports.stats.repeats import Runs, by_repeat, by_way, grouped, resting_on
 from reports.study.study import Study
@@ -42,10 +42,6 @@ class Contender:
         """Whether the slower of both has at least 90 % of the faster one's rate."""
         slower, faster = sorted((self.rate.value, other.rate.value))
         return slower >= NEAR * faster
-
-    def ties(self, other: "Contender") -> bool:
-        """Whether enough repeats of both, which are near each other, do not tell which is faster."""
-        return self.near(other) and not self.slower and self.against(other).runs >= LEAST_REPEATS
 
     def over(self, other: "Contender") -> str:
         """Its images per second as a share of another's: 0.94× (0.91–0.97)."""

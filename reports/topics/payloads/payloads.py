@@ -208,10 +208,11 @@ def protocols_answer(study: Study) -> AnswerRow | None:
     found = {name: of for name in dict.fromkeys(name for name, *_ in every) if (of := _at(every, name))}
     if not found:
         return None
-    told = "; ".join(f"{name} {_ratios_said(ratios)}" for name, ratios in found.items())
-    detail = f"gRPC over HTTP, images/s: {told}."
     pairs = [ratio.runs for of in found.values() for ratio, _ in of.values()]
-    if max(pairs) < LEAST_REPEATS:
+    settled = max(pairs) >= LEAST_REPEATS
+    said_of = _ratios_said if settled else _range_said
+    detail = f"gRPC over HTTP, images/s: {'; '.join(f'{name} {said_of(of)}' for name, of in found.items())}."
+    if not settled:
         return AnswerRow("HTTP or gRPC", f"Not settled: {_few(max(pairs))}.", detail)
     said = "; ".join(f"{name}: {_faster(ratios)}" for name, ratios in found.items())
     more = f" {WIDER}" if min(pairs) < ADVISED_REPEATS and NOT_SIGNIFICANT in said else ""
@@ -233,6 +234,12 @@ def _at(every: Mapping[Key, Compared], name: str) -> Ratios:
 
 def _ratios_said(ratios: Ratios) -> str:
     return ", ".join(f"{found.times} at {where}" for where, (found, _) in ratios.items())
+
+
+def _range_said(ratios: Ratios) -> str:
+    """0.875× to 1.07×: of what is not settled, one by one says no more."""
+    least, *_, most = sorted((found for found, _ in ratios.values()), key=lambda found: found.ratio) * 2
+    return _ratios_said(ratios) if len(ratios) == 1 else f"{least.times} to {most.times}"
 
 
 def _faster(ratios: Ratios) -> str:

@@ -43,18 +43,14 @@ def test_floors_open_loop_load_and_failures_do_not_compete(tmp_path: Path) -> No
     assert [one.name for one in contenders(load_study(book.write(tmp_path)))] == ["onnx-http"]
 
 
-def test_a_tie_takes_repeats_on_both_sides(tmp_path: Path) -> None:
-    single = contenders(serial(tmp_path / "single", a_http=[10], b_http=[10]))
-    assert not single[0].ties(single[1])
-    twice = contenders(serial(tmp_path / "twice", a_http=[10, 11], b_http=[10.2, 10.9]))
-    assert not twice[0].ties(twice[1])
-    thrice = contenders(serial(tmp_path / "thrice", a_http=[10, 11, 10.5], b_http=[10.2, 10.9, 10.6]))
-    assert thrice[0].ties(thrice[1])
+def test_what_is_near_and_what_repeats_show_to_be_slower(tmp_path: Path) -> None:
+    near = contenders(serial(tmp_path / "near", a_http=[10, 11, 10.5], b_http=[10.2, 10.9, 10.6]))
+    assert (near[0].near(near[1]), near[1].near(near[0]), near[1].slower) == (True, True, False)
     # Repeats so noisy tell nothing, yet 100 and 69.3 images/s are no tie to a reader.
     far = contenders(serial(tmp_path / "far", a_http=[10, 10, 10], b_http=[10, 25, 12]))
-    assert (round(far[1].rate.value, 1), far[0].ties(far[1]), far[1].ties(far[0])) == (69.3, False, False)
+    assert (round(far[1].rate.value, 1), far[0].near(far[1]), far[1].slower) == (69.3, False, False)
     apart = contenders(serial(tmp_path / "apart", a_http=[10, 10.1, 10], b_http=[20, 20.1, 20]))
-    assert not apart[0].ties(apart[1])
+    assert (apart[0].slower, apart[1].slower) == (False, True)
     assert apart[1].over(apart[0]) == "0.501× (0.497–0.504)"
 
 

@@ -110,6 +110,16 @@ def test_two_repeats_settle_nothing(tmp_path: Path) -> None:
     assert found.detail == "gRPC over HTTP, images/s: onnx 2.00× at batch 4."
 
 
+def test_what_is_not_settled_is_told_by_its_range(tmp_path: Path) -> None:
+    book = Book()
+    for batch, grpc_ms in ((1, 25), (2, 20), (4, 16)):
+        for name, ms in (("onnx-http", 20), ("onnx-grpc", grpc_ms)):
+            book.add(name, batch, 1, {"w0": [ms * MS] * 40})
+    found = protocols_answer(load_study(book.write(tmp_path)))
+    assert found is not None
+    assert found.detail == "gRPC over HTTP, images/s: onnx 0.800× to 1.25×."
+
+
 def test_a_ci_that_just_leaves_1_out_has_no_mark_among_many(tmp_path: Path) -> None:
     book = Book()
     for batch in (1, 2, 4, 8, 16):

@@ -40,7 +40,7 @@ def test_a_serial_run_counts_every_request_of_the_measure_phase(tmp_path: Path) 
     assert (run.send_delay.p99_ns, run.counts.response_bytes) == (0, 4 * RESPONSE_BYTES)
     assert (run.server.total_ns, run.server.queue_ns, run.server.compute_ns) == (8_100_000, 50_000, 8 * MS)
     assert run.server.executed_batch == 4
-    assert text_of(run, "few-samples") == "n=1000: p99.9 is doubtful"
+    assert text_of(run, "few-samples") == "n=1,000: p99.9 is not shown"
     assert not run.tainted
 
 
@@ -54,7 +54,7 @@ def test_two_workers_are_merged_over_the_longer_span(tmp_path: Path) -> None:
     assert run.counts.requests_per_s == 200
     assert run.latency.p50_ns == pytest.approx(10 * MS, rel=1e-3)
     assert run.latency.p90_ns == pytest.approx(30 * MS, rel=1e-3)
-    assert text_of(run, "few-samples") == "n=600: p99 and p99.9 are doubtful"
+    assert text_of(run, "few-samples") == "n=600: p99 is doubtful, p99.9 is not shown"
 
 
 def test_a_run_without_drained_lines_has_the_same_numbers_and_is_doubted(tmp_path: Path) -> None:
@@ -112,10 +112,13 @@ def test_nothing_but_failures_has_no_percentiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("count", "text"),
     [
-        (199, "n=199: p95, p99 and p99.9 are doubtful"),
-        (200, "n=200: p99 and p99.9 are doubtful"),
-        (1_000, "n=1000: p99.9 is doubtful"),
-        (9_999, "n=9999: p99.9 is doubtful"),
+        (10, "n=10: p50, p90, p95, p99 and p99.9 are not shown"),
+        (60, "n=60: p90 is doubtful, p95, p99 and p99.9 are not shown"),
+        (199, "n=199: p95 is doubtful, p99 and p99.9 are not shown"),
+        (200, "n=200: p99 and p99.9 are not shown"),
+        (999, "n=999: p99 is doubtful, p99.9 is not shown"),
+        (1_000, "n=1,000: p99.9 is not shown"),
+        (9_999, "n=9,999: p99.9 is doubtful"),
         (10_000, None),
     ],
 )

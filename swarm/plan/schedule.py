@@ -116,7 +116,7 @@ def warm_ups(plan: Iterable[Mapping[str, Any]]) -> Iterator[bool]:
         key = warmed_by(entry)
         if entry["backend"] != NULL:  # a null model has no settings
             server, asked = key[0], (entry.get("queue_delay_us"), entry.get("instances"))
-            if settings.setdefault(server, asked) != asked:
+            if settings.get(server, asked) != asked:
                 warm = {known for known in warm if known[0] != server}
             settings[server] = asked
         yield key not in warm

@@ -238,8 +238,8 @@ def _ratios_said(ratios: Ratios) -> str:
 
 def _range_said(ratios: Ratios) -> str:
     """0.875× to 1.07×: of what is not settled, one by one says no more."""
-    least, *_, most = sorted((found for found, _ in ratios.values()), key=lambda found: found.ratio) * 2
-    return _ratios_said(ratios) if len(ratios) == 1 else f"{least.times} to {most.times}"
+    found = sorted((ratio for ratio, _ in ratios.values()), key=lambda one: one.ratio)
+    return f"{found[0].times} to {found[-1].times}" if found[1:] else _ratios_said(ratios)
 
 
 def _faster(ratios: Ratios) -> str:

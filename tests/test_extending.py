@@ -144,7 +144,7 @@ from swarm.options.parse import resolve
 from swarm.targets.discover import described, own_endpoints
 from tests.swarm.options.test_parse import parsed
 from users.backends.registry import codec_of
-from users.transport.grpc import CallAnswer
+from users.transport.grpc_library import CallAnswer
 from users.inputs.images import ImageSet
 
 options = resolve(parsed("--endpoint", f"raw={sys.argv[1]}"))

@@ -15,7 +15,7 @@ from users.endpoint import Endpoint, Payload
 from users.errors import RequestError, TargetError, translated
 from users.tls import control_header
 from users.transport.admin_connection import GRPC_MARK, PATIENCE_S, AdminConnection, no_token, refuses_token
-from users.transport.grpc import CHANNEL_OPTIONS, metadata_of, open_channel
+from users.transport.grpc_library import CHANNEL_OPTIONS, metadata_of, open_channel
 
 DIRECT: tuple[Payload, ...] = ("fp32", "json")
 """Payloads that the model itself takes; the others need a model in front that converts them."""

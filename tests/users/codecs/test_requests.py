@@ -18,7 +18,7 @@ from users.codecs.server_timing import server_timing
 from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import HEADER_LENGTH, V2Http
 from users.errors import ErrorKind, RequestError
-from users.transport.grpc import CallAnswer
+from users.transport.grpc_library import CallAnswer
 
 IMAGES = image_set(3)
 CODEC = codec_at(V2Grpc, model="openclip_vit_b32")

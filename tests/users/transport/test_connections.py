@@ -21,7 +21,7 @@ from users.codecs.base import PreparedRequest
 from users.codecs.v2_grpc import V2Grpc
 from users.endpoint import Endpoint
 from users.transport.connections import GIVE, Channels, parse
-from users.transport.grpc import GrpcTransport
+from users.transport.grpc_library import GrpcLibrary
 from users.transport.http import HttpTransport
 
 pytestmark = pytest.mark.system
@@ -31,7 +31,7 @@ KINDS = ("per-user", "shared", "pool:4", "same-args")
 STARTING = """
 import collections, subprocess
 import gevent, grpc
-from users.transport.grpc import patch_grpc
+from users.transport.grpc_library import patch_grpc
 
 def call_nobody():
     with grpc.insecure_channel("127.0.0.1:1") as channel:
@@ -74,7 +74,7 @@ def test_other_names_are_told_what_to_give(text: str) -> None:
         parse(text)
     assert str(caught.value) == GIVE
     with pytest.raises(ValueError, match="give per-user, per-request, shared, same-args or pool:N"):
-        GrpcTransport(codec_at(V2Grpc), 30, text)
+        GrpcLibrary(codec_at(V2Grpc), 30, text)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_how_many_connections_there_should_be(
     channels: str, over_http: list[int], over_grpc: list[int]
 ) -> None:
     assert [HttpTransport.connections(users, channels) for users in (0, 1, 3, 16)] == over_http
-    assert [GrpcTransport.connections(users, channels) for users in (0, 1, 3, 16)] == over_grpc
+    assert [GrpcLibrary.connections(users, channels) for users in (0, 1, 3, 16)] == over_grpc
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def served(port: int) -> int:
     return sum(c.laddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in held)
 
 
-def send_all(users: list[GrpcTransport], prepared: PreparedRequest) -> None:
+def send_all(users: list[GrpcLibrary], prepared: PreparedRequest) -> None:
     """A request of each, all at once; each must succeed."""
     asking = [gevent.spawn(user.send, prepared) for user in users]
     assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == len(users)
@@ -128,9 +128,9 @@ def send_all(users: list[GrpcTransport], prepared: PreparedRequest) -> None:
 def test_what_a_server_sees_of_sixteen_users(
     channels: str, expected: int, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
-    assert GrpcTransport.connections(16, channels) == expected
+    assert GrpcLibrary.connections(16, channels) == expected
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcTransport(codec, 30, channels)) for _ in range(16)]
+        users = [stack.enter_context(GrpcLibrary(codec, 30, channels)) for _ in range(16)]
         assert served(endpoint.port) == 0, "nobody has sent yet"
         for _ in range(3):
             send_all(users, prepared)
@@ -143,14 +143,14 @@ def test_users_who_have_not_sent_count_for_nothing(
     channels: str, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcTransport(codec, 30, channels)) for _ in range(16)]
+        users = [stack.enter_context(GrpcLibrary(codec, 30, channels)) for _ in range(16)]
         # Every fourth: had the users places from the start, these would be on one channel of four.
         send_all(users[::4], prepared)
-        assert served(endpoint.port) == GrpcTransport.connections(4, channels)
+        assert served(endpoint.port) == GrpcLibrary.connections(4, channels)
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
-def channels_in_use(users: list[GrpcTransport]) -> list[int]:
+def channels_in_use(users: list[GrpcLibrary]) -> list[int]:
     """How many users each channel has, the fewest first."""
     return sorted(Counter(user._channel._channel for user in users).values())
 
@@ -159,13 +159,13 @@ def test_a_pool_stays_even_when_users_leave_and_come(
     codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcTransport(codec, 30, "pool:4")) for _ in range(16)]
+        users = [stack.enter_context(GrpcLibrary(codec, 30, "pool:4")) for _ in range(16)]
         for user in users:
             user.send(prepared)
         for user in users[::4]:
             user.close()
         assert served(endpoint.port) == 4, "a channel that all have left stays for those to come"
-        users[::4] = [stack.enter_context(GrpcTransport(codec, 30, "pool:4")) for _ in range(4)]
+        users[::4] = [stack.enter_context(GrpcLibrary(codec, 30, "pool:4")) for _ in range(4)]
         send_all(users, prepared)
         assert served(endpoint.port) == 4
         assert channels_in_use(users) == [4, 4, 4, 4]
@@ -176,7 +176,7 @@ def test_kinds_side_by_side_share_nothing(
     codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcTransport(codec, 30, kind)) for kind in KINDS * 2]
+        users = [stack.enter_context(GrpcLibrary(codec, 30, kind)) for kind in KINDS * 2]
         send_all(users, prepared)
         assert served(endpoint.port) == 2 + 1 + 2 + 1
     assert eventually(lambda: served(endpoint.port) == 0)
@@ -185,8 +185,8 @@ def test_kinds_side_by_side_share_nothing(
 def test_closed_twice_or_unused_a_place_is_given_up_once(
     codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
-    before = GrpcTransport.users
-    first, second, unused = (GrpcTransport(codec, 30, "shared") for _ in range(3))
+    before = GrpcLibrary.users
+    first, second, unused = (GrpcLibrary(codec, 30, "shared") for _ in range(3))
     for user in (first, second, unused):
         user.open()
     send_all([first, second], prepared)
@@ -196,7 +196,7 @@ def test_closed_twice_or_unused_a_place_is_given_up_once(
     second.send(prepared)
     assert served(endpoint.port) == 1
     second.close()
-    assert GrpcTransport.users == before
+    assert GrpcLibrary.users == before
     assert eventually(lambda: served(endpoint.port) == 0)
 
 

@@ -22,7 +22,7 @@ from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.tls import Security
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
-from users.transport.grpc import GrpcTransport
+from users.transport.grpc_library import GrpcLibrary
 from users.transport.http import HttpConnection
 
 pytestmark = pytest.mark.system
@@ -75,7 +75,7 @@ def test_channels_over_tls(
         prepared = V2Grpc(endpoint).prepare(IMAGES, (0,))
         for user in [stack.enter_context(user_of(way, endpoint)) for _ in range(4)]:
             assert user.send(prepared).embeddings.shape == (1, 512)
-        assert proxy.connections == connections == GrpcTransport.connections(4, channels, tls=True)
+        assert proxy.connections == connections == GrpcLibrary.connections(4, channels, tls=True)
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY])

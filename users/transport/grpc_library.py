@@ -110,7 +110,7 @@ class CallAnswer(NamedTuple):
     headers: Mapping[str, str] = NONE  # type: ignore[assignment]
 
 
-class GrpcTransport(Transport):
+class GrpcLibrary(Transport):
     """Calls the codec's method with the bytes that it has prepared."""
 
     users: ClassVar[int] = 0
@@ -132,8 +132,8 @@ class GrpcTransport(Transport):
     def open(self) -> None:
         """Make a channel of its own, or take a place among the shared ones."""
         patch_grpc()
-        GrpcTransport.users += 1
-        size_thread_pool(GrpcTransport.users)
+        GrpcLibrary.users += 1
+        size_thread_pool(GrpcLibrary.users)
         endpoint, channels = self.endpoint, self.channels
         self._metadata = metadata_of(endpoint)
         if channels.size:
@@ -169,5 +169,5 @@ class GrpcTransport(Transport):
         """Close the channel: one left to the garbage collector can hang the process under gevent."""
         channel, self._channel, self._call = self._channel, None, None
         if channel is not None:
-            GrpcTransport.users -= 1
+            GrpcLibrary.users -= 1
             channel.close()

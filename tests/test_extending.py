@@ -144,14 +144,14 @@ from swarm.options.parse import resolve
 from swarm.targets.discover import described, own_endpoints
 from tests.swarm.options.test_parse import parsed
 from users.backends.registry import codec_of
-from users.transport.grpc_library import CallAnswer
+from users.http2.call import GrpcAnswer
 from users.inputs.images import ImageSet
 
 options = resolve(parsed("--endpoint", f"raw={sys.argv[1]}"))
 (endpoint,) = described(own_endpoints(options), options)
 codec = codec_of(endpoint)
 request = codec.prepare(ImageSet((b"one", b"two"), "test"), (1,))
-answer = CallAnswer(struct.pack("<3f", 1, 2, 4.5))
+answer = GrpcAnswer(struct.pack("<3f", 1, 2, 4.5))
 print(endpoint.name, codec.name, codec.path, request.body, codec.vectors(answer).tolist())
 """
 

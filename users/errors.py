@@ -66,6 +66,18 @@ class RequestError(Exception):
         return min(int(said), MOST_RETRY_S) if said.isdecimal() and len(said) <= MOST_DIGITS else 0
 
 
+class StatusError(Exception):
+    """A gRPC server's answer with a status other than OK: `code` is its name, `details` the server's words.
+
+    `pushback`: in how many milliseconds it wants to be asked again, in its own words; None where it does not
+    say.
+    """
+
+    def __init__(self, code: str, details: str, pushback: str | None = None) -> None:
+        super().__init__(details)
+        self.code, self.details, self.pushback = code, details, pushback
+
+
 class TargetError(Exception):
     """A target is not what was expected, or does not work; the text is the reason and the fix."""
 
@@ -145,15 +157,20 @@ def request_error(error: BaseException) -> RequestError:
     """What a client library raised, as a RequestError."""
     kind = kind_of(error)
     code = code_of(error, kind)
-    details = str(error.details() or "") if isinstance(error, grpc.Call) else ""
-    return RequestError(kind, short(error), code, pushback_of(error), refused_for(code, details))
+    return RequestError(kind, short(error), code, pushback_of(error), refused_for(code, words_of(error)))
+
+
+def words_of(error: BaseException) -> str:
+    """What a gRPC server, or the library, says of it; empty of other errors."""
+    if isinstance(error, StatusError):
+        return error.details
+    return str(error.details() or "") if isinstance(error, grpc.Call) else ""
 
 
 def code_of(error: BaseException, kind: ErrorKind) -> str:
     """What the server's answer was by gRPC's name of it, or what this machine lacked by the system's."""
-    if kind in (ErrorKind.REJECTED, ErrorKind.SERVER_ERROR) and isinstance(error, grpc.Call):
-        code: grpc.StatusCode = error.code()
-        return str(code.name)
+    if kind in (ErrorKind.REJECTED, ErrorKind.SERVER_ERROR) and isinstance(error, (StatusError, grpc.Call)):
+        return error.code if isinstance(error, StatusError) else str(error.code().name)
     if kind is not ErrorKind.EXHAUSTED:
         return ""
     if isinstance(error, grpc.Call):
@@ -176,17 +193,24 @@ def refused_for(code: str, said: str) -> str:
 
 def pushback_of(error: BaseException) -> str | None:
     """In how many whole seconds a gRPC server wants to be asked again; None where it does not say."""
-    try:
-        told = error.trailing_metadata() if isinstance(error, grpc.Call) else ()
-    except Exception:  # a call that is not over has none
-        return None
-    said = next((value for name, value in told or () if name == PUSHBACK), "")
+    said = error.pushback if isinstance(error, StatusError) else pushback_said(error)
     known = isinstance(said, str) and said.isdecimal() and len(said) <= MOST_DIGITS
     return str(-(-int(said) // 1_000)) if known else None
 
 
+def pushback_said(error: BaseException) -> str | bytes:
+    """What a call of the library brought of it; empty without."""
+    try:
+        told = error.trailing_metadata() if isinstance(error, grpc.Call) else ()
+    except Exception:  # a call that is not over has none
+        return ""
+    return next((value for name, value in told or () if name == PUSHBACK), "")
+
+
 def kind_of(error: BaseException) -> ErrorKind:
     """The ErrorKind of a foreign exception; the most specific wins."""
+    if isinstance(error, StatusError):  # what of it is the connection's has another exception
+        return GRPC_KINDS.get(Code[error.code], ErrorKind.SERVER_ERROR)
     if isinstance(error, grpc.RpcError):
         return grpc_kind(error)
     if isinstance(error, (TimeoutError, gevent.Timeout)):

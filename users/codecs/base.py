@@ -27,10 +27,10 @@ NUMBER_BYTES = 32
 class PreparedRequest:
     """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet.
 
-    `body`: bytes where gRPC sends it, which takes nothing else; over HTTP a view of bytes will do.
-    `id_at`: where in the body its id begins, or -1 where it has none. `dimension`: that of the vectors, 0
-    where it is not known. `head`: the headers as HTTP writes them behind a request line and its Host, to the
-    empty line before the body.
+    `body`: bytes, or a view of bytes that stay as they are; grpcio takes bytes alone. `id_at`: where in the
+    body its id begins, or -1 where it has none. `dimension`: that of the vectors, 0 where it is not known.
+    `head`: the headers as HTTP writes them behind a request line and its Host, to the empty line before the
+    body.
     """
 
     body: bytes | memoryview

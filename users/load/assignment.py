@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 
 from users.codecs.base import Codec, PreparedRequest, rotation
 from users.endpoint import Endpoint
+from users.http2.sender import SCHEDULING
 from users.inputs.images import ImageSet
 from users.load.pacing import ClosedPacer, Pacer
 from users.transport.connections import PER_USER
 from users.transport.transports import TRANSPORTS
 
 PREPARED, LIBRARY = "prepared", "library"
-"""How the client makes its requests: once, before any load, or each from its array during the measurement."""
+"""The suite's own client, whose requests are made once, before any load, or the libraries that a plain client
+stands on, with each request made from its array during the measurement.
+"""
 DRAIN = "drain"
 LINE_BYTES = 64
 """Each body begins at a cache line of the processor."""
@@ -39,8 +42,9 @@ class Assignment:
     Requests of a pool that was prepared with an id are each sent under one of their own.
 
     `golden`: float32 of shape [n, dimension], or None to skip that check. `images`: the pictures from which
-    each request is rebuilt, or None to send the pool as it was prepared. `sent` are the requests begun since
-    the phase was entered, `under_way` those not yet ended, by the phase in which they began.
+    each request is rebuilt, or None to send the pool as it was prepared. `scheduling` is of the suite's
+    own gRPC. `sent` are the requests begun since the phase was entered, `under_way` those not yet ended, by
+    the phase in which they began.
     """
 
     codec: Codec
@@ -52,6 +56,7 @@ class Assignment:
     min_cosine: float = 0.999
     images: ImageSet | None = None
     channels: str = PER_USER
+    scheduling: str = SCHEDULING
     phase: str = DRAIN
     pacer: Pacer = field(default_factory=ClosedPacer)
     sent: int = 0
@@ -72,6 +77,11 @@ class Assignment:
         return self.codec.endpoint
 
     @property
+    def by_library(self) -> bool:
+        """Whether requests are made and sent as a plain client does."""
+        return self.images is not None
+
+    @property
     def in_flight(self) -> int:
         """How many requests have not ended."""
         return self.under_way.total()
@@ -79,8 +89,8 @@ class Assignment:
     def count_connection(self) -> None:
         """A user sends its first request: connections are made by those."""
         self.connected += 1
-        ways = TRANSPORTS[self.codec.wire]
-        self.connections = ways.connections(self.connected, self.channels, self.endpoint.tls)
+        transport = TRANSPORTS[self.codec.wire, self.by_library]
+        self.connections = transport.connections(self.connected, self.channels, self.endpoint.tls)
 
     def new_id(self) -> str:
         """16 characters that no other request has."""
@@ -106,7 +116,7 @@ def prepare_pool(codec: Codec, images: ImageSet, batch: int, request_id: str = "
     for indices in rotation(images.count(codec.endpoint.contract), batch):
         pool.append(codec.prepare(images, indices, request_id))
         gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
-    return settled(pool) if codec.wire == "http" else pool
+    return settled(pool)
 
 
 def settled(pool: list[PreparedRequest]) -> list[PreparedRequest]:

@@ -18,7 +18,7 @@ from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.result import Result, row_of
-from users.transport.base import Reply
+from users.transport.base import Reply, Transport
 from users.transport.connections import PER_USER
 from users.transport.transports import client
 
@@ -68,10 +68,14 @@ class InferenceUser(User):
         shift = self.seat % len(self.mine.pool)
         self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
         self.sampled_phase, self.answers = "", 0
-        by_library = self.mine.images is not None
-        self.client = client(self.mine.codec, self.mine.timeout_s, self.mine.channels, by_library)
+        self.client = self._client()
         self.client.open()
         self.connected = False
+
+    def _client(self) -> Transport:
+        """This user's way to the endpoint, not open yet."""
+        mine = self.mine
+        return client(mine.codec, mine.timeout_s, mine.channels, mine.by_library, mine.scheduling)
 
     def on_stop(self) -> None:
         """Close the connection, or leave the shared ones, in the greenlet that owns it."""
@@ -109,7 +113,7 @@ class InferenceUser(User):
         assignment.under_way[phase] += 1
         start_ns = time.perf_counter_ns()
         try:
-            if assignment.images is not None or prepared.id_at >= 0:
+            if assignment.by_library or prepared.id_at >= 0:
                 request_id = assignment.new_id() if prepared.id_at >= 0 else ""
                 prepared = self._encoded(prepared, request_id)
                 encode_ns = time.perf_counter_ns() - start_ns

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from users.codecs.base import Codec, PreparedRequest
 from users.errors import RequestError, request_error
+from users.http2.sender import SCHEDULING
 from users.result import NONE
 from users.transport.connections import PER_USER, parse
 
@@ -20,7 +21,8 @@ class Reply(NamedTuple):
     """The server's answer: float32 of shape [batch, dimension], its size on the wire, the parts it stated.
 
     `phases_ns`: the parts of the request's time that this client saw, by their names: connect (where a
-    connection was made for it), encode, send, wait, receive, decode.
+    connection was made for it), encode, stream_wait and flow_wait (both of the suite's own gRPC), send,
+    wait, receive, decode.
     """
 
     embeddings: NDArray[np.float32]
@@ -34,17 +36,23 @@ class Transport(ABC):
 
     `channels`: whether users have connections of their own, or share them, in the words of
     users.transport.connections.
-    `by_library`: send as a plain client does, by tritonclient's codec and the HTTP library it stands on, and
-    not by the suite's own client. Raises ValueError where channels are others.
+    `by_library`: send as a plain client does, by tritonclient's codec and the library it stands on, and not
+    by the suite's own client. `scheduling`: whose turn it is on a connection of the suite's own gRPC, one of
+    users.http2.sender's. Raises ValueError where channels are others.
     """
 
     def __init__(
-        self, codec: Codec, timeout_s: float, channels: str = PER_USER, by_library: bool = False
+        self,
+        codec: Codec,
+        timeout_s: float,
+        channels: str = PER_USER,
+        by_library: bool = False,
+        scheduling: str = SCHEDULING,
     ) -> None:
         self.codec, self.endpoint = codec, codec.endpoint
         self.timeout_s = timeout_s
         self.channels = parse(channels)
-        self.by_library = by_library
+        self.by_library, self.scheduling = by_library, scheduling
         self._vectors = codec.vectors_by_library if by_library else codec.vectors
 
     @classmethod

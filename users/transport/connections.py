@@ -114,6 +114,34 @@ class LeastLoaded(Generic[Thing]):
             thing.close()
 
 
+class Place(Generic[Thing]):
+    """A user's place among up to `size` things of a name in `kept`, which stay until their last user goes.
+
+    `thing`: the one with fewest users, for good; taken by each user's first request, if any.
+    """
+
+    _thing: Thing | None = None
+
+    def __init__(
+        self, kept: RefCounted[LeastLoaded[Thing]], name: Hashable, size: int, make: Callable[[], Thing]
+    ) -> None:
+        self._kept, self._name = kept, name
+        self._among = kept.join(name, lambda: LeastLoaded(size, make))
+
+    @property
+    def thing(self) -> Thing:
+        """This user's."""
+        if self._thing is None:
+            self._thing = self._among.take()
+        return self._thing
+
+    def close(self) -> None:
+        """Leave it to the others."""
+        if self._thing is not None:
+            self._among.give_back(self._thing)
+        self._kept.leave(self._name)
+
+
 class Borrowed(Generic[Thing]):
     """Up to `size` things, each lent to one user at a time; who has waited longest gets the next.
 

@@ -1,10 +1,10 @@
-"""gRPC on gevent: unary calls of prepared bytes, on a user's own channel, or on one that users share."""
+"""gRPC by grpcio: unary calls on a user's own channel, or on one that users share; for studies of plain clients."""
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import gevent
 import grpc
@@ -12,10 +12,10 @@ from grpc.experimental import gevent as grpc_gevent
 
 from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
-from users.result import NONE
+from users.http2.call import GrpcAnswer
 from users.tls import Security
 from users.transport.base import Reply, Transport
-from users.transport.connections import SAME_ARGS, LeastLoaded, RefCounted
+from users.transport.connections import SAME_ARGS, LeastLoaded, Place, RefCounted
 from users.transport.headers import headers_of
 from users.transport.size_limits import LARGEST_BYTES
 
@@ -79,43 +79,13 @@ def metadata_of(endpoint: Endpoint) -> Metadata:
     return tuple(headers_of(endpoint).items()) or None
 
 
-class SharedChannel:
-    """A user's place among up to `size` channels to an address, which stay open until their last user."""
-
-    shared: ClassVar[RefCounted[LeastLoaded[grpc.Channel]]] = RefCounted()
-    _channel: grpc.Channel | None = None
-
-    def __init__(self, endpoint: Endpoint, size: int) -> None:
-        self._name = (endpoint.address, endpoint.authority, endpoint.tls, endpoint.security, size)
-        self._pool = self.shared.join(
-            self._name, lambda: LeastLoaded(size, lambda: open_channel(endpoint, CHANNEL_OPTIONS))
-        )
-
-    def take(self) -> grpc.Channel:
-        """The channel with fewest users, for good; asked for by each user's first request, if any."""
-        self._channel = self._pool.take()
-        return self._channel
-
-    def close(self) -> None:
-        """Leave it to the others."""
-        if self._channel is not None:
-            self._pool.give_back(self._channel)
-        self.shared.leave(self._name)
-
-
-class CallAnswer(NamedTuple):
-    """What has come back, as codecs read it."""
-
-    body: bytes
-    headers: Mapping[str, str] = NONE  # type: ignore[assignment]
-
-
 class GrpcLibrary(Transport):
     """Calls the codec's method with the bytes that it has prepared."""
 
     users: ClassVar[int] = 0
     """How many are open in this process."""
-    _channel: grpc.Channel | SharedChannel | None = None
+    shared: ClassVar[RefCounted[LeastLoaded[grpc.Channel]]] = RefCounted()
+    _channel: grpc.Channel | Place[grpc.Channel] | None = None
     _call: Callable[..., bytes] | None = None
     _metadata: Metadata = None
 
@@ -137,7 +107,10 @@ class GrpcLibrary(Transport):
         endpoint, channels = self.endpoint, self.channels
         self._metadata = metadata_of(endpoint)
         if channels.size:
-            self._channel = SharedChannel(endpoint, channels.size)
+            name = (endpoint.address, endpoint.authority, endpoint.tls, endpoint.security, channels.size)
+            self._channel = Place(
+                self.shared, name, channels.size, lambda: open_channel(endpoint, CHANNEL_OPTIONS)
+            )
         else:
             joined = channels.kind == SAME_ARGS
             self._channel = open_channel(endpoint, JOINED_OPTIONS if joined else CHANNEL_OPTIONS)
@@ -148,11 +121,11 @@ class GrpcLibrary(Transport):
         """
         call = self._call or self._first_call()
         began_ns = time.perf_counter_ns()
-        body = call(prepared.body, timeout=self.timeout_s, metadata=self._metadata)
+        body = call(bytes(prepared.body), timeout=self.timeout_s, metadata=self._metadata)
         received_ns = time.perf_counter_ns()
         if len(body) > prepared.largest_reply:
             raise ValueError(f"an answer of {len(body):,} bytes")
-        embeddings = self._vectors(CallAnswer(body))
+        embeddings = self._vectors(GrpcAnswer(body))
         decode_ns = time.perf_counter_ns() - received_ns
         return Reply(embeddings, len(body), {"wait": received_ns - began_ns, "decode": decode_ns})
 
@@ -160,8 +133,8 @@ class GrpcLibrary(Transport):
         """The method on this user's channel, kept for the requests to come."""
         channel = self._channel
         assert channel is not None, "call open() before send()"
-        if isinstance(channel, SharedChannel):
-            channel = channel.take()
+        if isinstance(channel, Place):
+            channel = channel.thing
         self._call = channel.unary_unary(self.codec.path, request_serializer=None, response_deserializer=None)
         return self._call
 

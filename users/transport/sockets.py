@@ -3,9 +3,11 @@
 Over TLS, gevent's socket is asked without waiting; who must wait for it lets others run.
 """
 
+import fcntl
 import select
 import socket
 import ssl
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +27,8 @@ ALPN: dict[Protocol, tuple[str, ...]] = {"http": (), "grpc": ("h2",)}
 """The HTTP version offered in the handshake: gRPC requires it."""
 RECORD_BYTES = 1 << 14
 """The most bytes in one TLS record."""
+UNSENT = 0x894B
+"""Linux's SIOCOUTQNSD: how many bytes of a socket are not on the wire yet."""
 
 
 class Socket:
@@ -50,6 +54,11 @@ class Socket:
         """Whether the other side has hung up, or said something unasked."""
         return bool(self._poll.poll(0))
 
+    @property
+    def readable(self) -> bool:
+        """Whether something has come, or its end."""
+        return bool(self._poll.poll(0))
+
     def send_all(self, parts: Sequence[bytes | memoryview]) -> None:
         """All parts, one after the other, without putting them together."""
         sent = self._done(self._socket.sendmsg, parts, self._writable)
@@ -71,6 +80,40 @@ class Socket:
     def recv_into(self, room: memoryview) -> int:
         """As `recv`, to a place of the caller's; the number of bytes."""
         return self._done(self._socket.recv_into, room, self._readable)  # type: ignore[no-any-return]
+
+    def send_now(self, parts: Sequence[bytes | memoryview]) -> int:
+        """How many bytes of the parts it takes without waiting, maybe none."""
+        try:
+            return self._socket.sendmsg(parts)  # type: ignore[no-any-return]
+        except BlockingIOError:
+            return 0
+
+    def recv_now(self, size: int) -> bytes | None:
+        """As `recv`, but None where nothing has come."""
+        try:
+            return self._socket.recv(size)  # type: ignore[no-any-return]
+        except BlockingIOError:
+            return None
+
+    def when_readable(self, call: Callable[[], Any]) -> None:
+        """Have gevent's loop call it whenever something has come, until it is closed."""
+        self._readable.start(call)
+
+    def when_writable(self, call: Callable[[], Any] | None) -> None:
+        """Have gevent's loop call it whenever more would be taken; None ends that."""
+        if call is not None:
+            self._writable.start(call)
+        elif self._writable.active:
+            self._writable.stop()
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What has been taken and is not on the wire yet; 0 where the kernel does not tell."""
+        try:
+            told = fcntl.ioctl(self._socket.fileno(), UNSENT, bytes(4))
+        except OSError:
+            return 0
+        return int.from_bytes(told, sys.byteorder)
 
     def _done(self, call: Callable[[Any], Any], argument: Any, ready: Any) -> Any:
         """What a call gives, once nothing puts it off; TLS may read in order to write, and the reverse."""
@@ -138,6 +181,12 @@ class TlsSocket(Socket):
         self._take(made)
 
     @property
+    def alpn(self) -> str | None:
+        """What the server has chosen of what was offered; None where it has chosen nothing."""
+        chosen: str | None = self._socket.selected_alpn_protocol()
+        return chosen
+
+    @property
     def stale(self) -> bool:
         """As a plain one's; but what comes may be TLS' own, as the tickets of a session are."""
         if not self._poll.poll(0):
@@ -160,6 +209,34 @@ class TlsSocket(Socket):
             while rest:
                 # Not `send`, which gives 0 where it must wait, and does not say for what.
                 rest = rest[self._done(self._socket.write, rest, self._writable) :]
+
+    def send_now(self, parts: Sequence[bytes | memoryview]) -> int:
+        """As a plain one's; at most a record, put together of its parts."""
+        record, room = [], RECORD_BYTES
+        for part in parts:
+            record.append(part[:room])
+            room -= len(record[-1])
+            if not room:
+                break
+        try:
+            return self._socket.write(b"".join(record))  # type: ignore[no-any-return]
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return 0
+
+    def recv_now(self, size: int) -> bytes | None:
+        """As a plain one's; all that has been deciphered, for which nothing would come any more."""
+        found = []
+        try:
+            while True:
+                found.append(self._socket.recv(size))
+                if not self._socket.pending():
+                    break
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        except OSError:
+            if not found:
+                raise
+        return b"".join(found) if found else None
 
     def recv(self, size: int) -> bytes:
         """As a plain one's, unless something has been deciphered already: then nothing need come."""

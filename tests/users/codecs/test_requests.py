@@ -18,7 +18,7 @@ from users.codecs.server_timing import server_timing
 from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import HEADER_LENGTH, V2Http
 from users.errors import ErrorKind, RequestError
-from users.transport.grpc_library import CallAnswer
+from users.http2.call import GrpcAnswer
 
 IMAGES = image_set(3)
 CODEC = codec_at(V2Grpc, model="openclip_vit_b32")
@@ -63,7 +63,7 @@ def test_triton_grpc_request_equals_tritonclients() -> None:
 
 
 def vectors(response: ModelInferResponse) -> np.ndarray[Any, Any]:
-    return CODEC.vectors(CallAnswer(response.SerializeToString()))
+    return CODEC.vectors(GrpcAnswer(response.SerializeToString()))
 
 
 def test_grpc_answer() -> None:

@@ -194,8 +194,9 @@ def refused_for(code: str, said: str) -> str:
 def pushback_of(error: BaseException) -> str | None:
     """In how many whole seconds a gRPC server wants to be asked again; None where it does not say."""
     said = error.pushback if isinstance(error, StatusError) else pushback_said(error)
-    known = isinstance(said, str) and said.isdecimal() and len(said) <= MOST_DIGITS
-    return str(-(-int(said) // 1_000)) if known else None
+    if not isinstance(said, str) or not said.isdecimal() or len(said) > MOST_DIGITS:
+        return None
+    return str(-(-int(said) // 1_000))
 
 
 def pushback_said(error: BaseException) -> str | bytes:

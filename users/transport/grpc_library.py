@@ -1,4 +1,4 @@
-"""gRPC by grpcio: unary calls on a user's own channel, or on one that users share; for studies of plain clients."""
+"""gRPC by grpcio, for studies of plain clients: unary calls on a user's own channel, or on a shared one."""
 
 import functools
 import time

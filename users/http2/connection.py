@@ -33,7 +33,7 @@ from users.http2.frames import (
     unpadded,
 )
 from users.http2.header_blocks import LARGEST_LIST
-from users.http2.sender import SCHEDULING, Buffers, Sender
+from users.http2.sender import SCHEDULING, Buffers, FrameSender
 from users.http2.status import Unprocessed, reset_fault
 from users.http2.streams import Streams
 
@@ -88,7 +88,7 @@ class Http2Connection:
 
     def __init__(self, socket: EventSocket, scheduling: str = SCHEDULING, first_stream: int = 1) -> None:
         self._socket = socket
-        self._sender = Sender(scheduling, lambda: socket.unsent_bytes)
+        self._sender = FrameSender(scheduling, lambda: socket.unsent_bytes)
         self.streams = Streams(self._sender, first_stream)
         self._reader = frames.FrameReader()
         self._begun: tuple[int, int, bytes] | None = None

@@ -45,7 +45,7 @@ MOST_CONTROL = 10_000
 """Frames that a peer has caused and does not read."""
 
 
-class Sender:
+class FrameSender:
     """`unsent` tells how many bytes the kernel has that are not on the wire yet.
 
     A closed window is what holds a call up only where these are none when it is opened again: else TCP did.
@@ -92,7 +92,7 @@ class Sender:
         if call in self._parked:
             self._opened(call, now_ns)
         elif call.left and call in self._turns:
-            if self._shut_ns:
+            if self._shut_ns and not self._unsent():
                 self._charge(call, now_ns)
             self._turns.remove(call)
             self._shut_ns = self._shut_ns if self._turns else 0
@@ -127,10 +127,10 @@ class Sender:
     def push(self, send_now: Callable[[Buffers], int]) -> bool:
         """Hand over all that may go now; False where the socket has taken what it can, and more is left."""
         while self._out or self._lay():
-            buffers = self._out[:MOST_BUFFERS]
-            taken = send_now(buffers)
+            taken = send_now(self._out[:MOST_BUFFERS])
+            offered = len(self._out)
             self._take(taken)
-            if self._out and taken < sum(map(len, buffers)):
+            if not taken or (self._out and offered <= MOST_BUFFERS):
                 return False
         return True
 
@@ -140,12 +140,14 @@ class Sender:
         now_ns = perf_counter_ns()
         while self._ends and self._ends[0][0] <= self._handed:
             self._ends.popleft()[1].sent_ns = now_ns
+        if self._handed == self._laid:
+            self._out = []
+            return
         for number, buffer in enumerate(self._out):
             if taken < len(buffer):
                 self._out = [memoryview(buffer)[taken:], *self._out[number + 1 :]]
                 return
             taken -= len(buffer)
-        self._out = []
 
     def _lay(self) -> Buffers:
         """Put out what goes next; nothing where there is nothing, or windows are closed."""
@@ -177,8 +179,8 @@ class Sender:
         FIGURES.counts["frames_sent"] += 1
 
     def _park(self, call: Call) -> None:
-        """Its own window is closed: others' turn."""
-        self._turns.remove(call)
+        """The first in the row has a closed window of its own: others' turn."""
+        self._turns.popleft()
         call.shut_ns = perf_counter_ns()
         self._parked[call] = None
 

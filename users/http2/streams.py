@@ -12,7 +12,7 @@ from gevent.hub import Waiter
 from users.http2.call import Call
 from users.http2.figures import FIGURES, UNLIMITED
 from users.http2.frames import CANCEL, MOST, RST_STREAM, ProtocolError, number_frame
-from users.http2.sender import Sender
+from users.http2.sender import FrameSender
 from users.http2.status import Unprocessed
 
 REMEMBERED = 1_000
@@ -25,7 +25,7 @@ class Streams:
     `most_open`: the most that were open at once since somebody set it back.
     """
 
-    def __init__(self, sender: Sender, first: int) -> None:
+    def __init__(self, sender: FrameSender, first: int) -> None:
         self._sender = sender
         self._next = first
         self._open: dict[int, Call] = {}

@@ -114,7 +114,7 @@ class LeastLoaded(Generic[Thing]):
             thing.close()
 
 
-class Place(Generic[Thing]):
+class SharedPlace(Generic[Thing]):
     """A user's place among up to `size` things of a name in `kept`, which stay until their last user goes.
 
     `thing`: the one with fewest users, for good; taken by each user's first request, if any.

@@ -17,13 +17,13 @@ from users.http2.header_blocks import request_block
 from users.http2.sender import SCHEDULING
 from users.http2.status import Unprocessed
 from users.transport.base import Reply, Transport
-from users.transport.connections import LeastLoaded, Place, RefCounted
+from users.transport.connections import LeastLoaded, RefCounted, SharedPlace
 from users.transport.headers import headers_of
 from users.transport.size_limits import LARGEST_BYTES
 from users.transport.sockets import Deadline, Socket, TlsSocket, connect
 
-TRIES = 2
-"""Of a call that the server says it has not begun with."""
+TRIES, CONNECTIONS = 2, 5
+"""Of a call that the server says it has not begun with; and for one that it has not even been sent."""
 
 
 class GrpcChannel:
@@ -49,13 +49,13 @@ class GrpcChannel:
 
     def exchange(self, call: Call) -> GrpcAnswer:
         """A call made elsewhere, as long as it takes. Raises StatusError, ValueError, OSError."""
-        tries = 0
+        tries = connections = 0
         while True:
             try:
                 return self._usable(call).exchange(call)
             except Unprocessed as error:
-                tries += error.sent
-                if tries == TRIES:
+                tries, connections = tries + error.sent, connections + 1
+                if tries == TRIES or connections == CONNECTIONS:
                     raise
             FIGURES.counts["retried"] += 1
             call.begin_again()
@@ -107,7 +107,7 @@ class GrpcTransport(Transport):
     """Calls the codec's method with the bytes that it has prepared."""
 
     shared: ClassVar[RefCounted[LeastLoaded[GrpcChannel]]] = RefCounted()
-    _channel: GrpcChannel | Place[GrpcChannel] | None = None
+    _channel: GrpcChannel | SharedPlace[GrpcChannel] | None = None
     _block = b""
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -120,7 +120,7 @@ class GrpcTransport(Transport):
         self._block = block_of(to, self.codec.path, self.timeout_s)
         if size:
             name = (to.address, to.authority, to.tls, to.security, self.scheduling, size)
-            self._channel = Place(self.shared, name, size, lambda: GrpcChannel(to, self.scheduling))
+            self._channel = SharedPlace(self.shared, name, size, lambda: GrpcChannel(to, self.scheduling))
         else:
             self._channel = GrpcChannel(to, self.scheduling)
 
@@ -128,7 +128,7 @@ class GrpcTransport(Transport):
         """Call and parse."""
         channel = self._channel
         assert channel is not None, "call open() before send()"
-        if isinstance(channel, Place):
+        if isinstance(channel, SharedPlace):
             channel = channel.thing
         call = Call(self._block, prepared.body, prepared.largest_reply)
         with self._deadline:

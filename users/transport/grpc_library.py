@@ -15,7 +15,7 @@ from users.endpoint import Endpoint
 from users.http2.call import GrpcAnswer
 from users.tls import Security
 from users.transport.base import Reply, Transport
-from users.transport.connections import SAME_ARGS, LeastLoaded, Place, RefCounted
+from users.transport.connections import SAME_ARGS, LeastLoaded, RefCounted, SharedPlace
 from users.transport.headers import headers_of
 from users.transport.size_limits import LARGEST_BYTES
 
@@ -85,7 +85,7 @@ class GrpcLibrary(Transport):
     users: ClassVar[int] = 0
     """How many are open in this process."""
     shared: ClassVar[RefCounted[LeastLoaded[grpc.Channel]]] = RefCounted()
-    _channel: grpc.Channel | Place[grpc.Channel] | None = None
+    _channel: grpc.Channel | SharedPlace[grpc.Channel] | None = None
     _call: Callable[..., bytes] | None = None
     _metadata: Metadata = None
 
@@ -108,7 +108,7 @@ class GrpcLibrary(Transport):
         self._metadata = metadata_of(endpoint)
         if channels.size:
             name = (endpoint.address, endpoint.authority, endpoint.tls, endpoint.security, channels.size)
-            self._channel = Place(
+            self._channel = SharedPlace(
                 self.shared, name, channels.size, lambda: open_channel(endpoint, CHANNEL_OPTIONS)
             )
         else:
@@ -133,7 +133,7 @@ class GrpcLibrary(Transport):
         """The method on this user's channel, kept for the requests to come."""
         channel = self._channel
         assert channel is not None, "call open() before send()"
-        if isinstance(channel, Place):
+        if isinstance(channel, SharedPlace):
             channel = channel.thing
         self._call = channel.unary_unary(self.codec.path, request_serializer=None, response_deserializer=None)
         return self._call

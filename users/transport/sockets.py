@@ -8,7 +8,7 @@ import select
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gevent
@@ -211,17 +211,14 @@ class TlsSocket(Socket):
                 rest = rest[self._done(self._socket.write, rest, self._writable) :]
 
     def send_now(self, parts: Sequence[bytes | memoryview]) -> int:
-        """As a plain one's; at most a record, put together of its parts."""
-        record, room = [], RECORD_BYTES
-        for part in parts:
-            record.append(part[:room])
-            room -= len(record[-1])
-            if not room:
-                break
+        """As a plain one's. What could not be taken must come first the next time."""
+        taken = 0
         try:
-            return self._socket.write(b"".join(record))  # type: ignore[no-any-return]
+            for record in records(parts):
+                taken += self._socket.write(record)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            return 0
+            pass
+        return taken
 
     def recv_now(self, size: int) -> bytes | None:
         """As a plain one's; all that has been deciphered, for which nothing would come any more."""
@@ -243,6 +240,26 @@ class TlsSocket(Socket):
         if not self._socket.pending():
             self._wait(self._readable)
         return self._done(self._socket.recv, size, self._readable)  # type: ignore[no-any-return]
+
+
+def records(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
+    """Parts put together, or cut, to what goes into one TLS record each.
+
+    >>> [len(one) for one in records([b"head", bytes(20_000)])]
+    [16384, 3620]
+    """
+    begun: list[bytes | memoryview] = []
+    room = RECORD_BYTES
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            begun.append(rest[:room])
+            rest, room = rest[room:], room - len(begun[-1])
+            if not room:
+                yield b"".join(begun)
+                begun, room = [], RECORD_BYTES
+    if begun:
+        yield b"".join(begun)
 
 
 def connect(endpoint: Endpoint) -> Socket:

@@ -198,13 +198,27 @@ def requests_of(form: type[Codec], address: str, monkeypatch: pytest.MonkeyPatch
     return results
 
 
-def test_grpc_shows_the_whole_flight_and_no_invented_split(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grpc_shows_each_phase_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with stand_in("fake_triton.py", "--delay-ms", "20") as address:
         results = requests_of(V2Grpc, address, monkeypatch)
+    seen = {"encode", "stream_wait", "flow_wait", "send", "wait", "receive", "decode"}
+    assert [set(result.phases_ns) for result in results] == [seen | {"connect"}, seen]
     for result in results:
         assert result.ok
-        assert set(result.phases_ns) == {"encode", "wait", "decode"}
         assert result.phases_ns["wait"] >= 20_000_000
+        assert result.phases_ns["send"] > 0
+        assert result.phases_ns["receive"] > 0
         assert result.phases_ns["decode"] > 0
         assert sum(result.phases_ns.values()) <= result.service_ns
     assert [result.phases_ns["encode"] > 0 for result in results] == [False, True]
+
+
+def test_grpcio_shows_the_whole_flight_and_no_invented_split() -> None:
+    with stand_in("fake_triton.py", "--delay-ms", "20") as address:
+        codec = codec_at(V2Grpc, address)
+        prepared = codec.prepare(IMAGES, (1,))
+        with client(codec, 20, by_library=True) as user:
+            phases_ns = user.send(prepared).phases_ns
+    assert set(phases_ns) == {"wait", "decode"}
+    assert phases_ns["wait"] >= 20_000_000
+    assert phases_ns["decode"] > 0

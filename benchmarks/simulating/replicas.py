@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.simulating.truths import NS_PER_MS, Floats, Random, ar1, buckets_of
-from reports.fold.autoscaling import AutoscaledRun, CourseStage, Moment
+from reports.study.autoscaling import AutoscaledRun, CourseStage, Moment
 from reports.topics.autoscaling.effect import HELPED, HURT, UNCLEAR, WINDOW_S, effects
 
 RUNS, SEED = 150, 6

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from reports.caveat import Trait, coded
-from reports.fold.autoscaling import AutoscaledRun, scaling_of
 from reports.fold.records import epoch_s
 from reports.fold.run_records import Bins, planned_runs, whole_plan
 from reports.fold.server_facts import OperatorProfile, operator_profile
@@ -29,6 +28,7 @@ from reports.ledger.ledger import (
 from reports.ledger.records import OF_RUNS, OF_STUDIES
 from reports.limits.neighbours import among_neighbours
 from reports.published_study import of_published_study
+from reports.study.autoscaling import AutoscaledRun, scaling_of
 from reports.study.summarise import summarise
 from reports.summary.blocks import NAMES, BlockSeries, RunBlocks, blocks_of
 from reports.summary.summary import Summary, Way

@@ -8,12 +8,12 @@ from math import ceil, inf, log
 import numpy as np
 import numpy.typing as npt
 
-from reports.fold.autoscaling import AutoscaledRun, Change, Moment
 from reports.histogram.buckets import mean_ns, percentiles_ns, together
 from reports.histogram.percentiles import LEAST_RESULTS
 from reports.stats.log_ratio import RESOLUTION, LogRatio, log_ratio
 from reports.stats.paired import LEAST_REPEATS, paired_ratio, told_apart
 from reports.stats.shares import alike_neighbours
+from reports.study.autoscaling import AutoscaledRun, Change, Moment
 
 BLOCK_S, LEAST_BLOCKS = 10, 3
 """A block's seconds, at least, and a side's blocks: as few and as long as its seconds allow."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from reports.fold.autoscaling import AutoscaledRun, Change, Moment, StageSeen
 from reports.fold.timeline import grouped_percentiles
 from reports.format import MISSING, NS_PER_MS, counted, digits, known, listed, ms, plural, sentence
 from reports.histogram.percentiles import ENOUGH
@@ -14,6 +13,7 @@ from reports.page.study_table import few_samples
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.paired import LEAST_REPEATS
 from reports.stats.repeats import taints
+from reports.study.autoscaling import AutoscaledRun, Change, Moment, StageSeen
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.autoscaling.effect import BLOCK_S, SAME_RATE, WINDOW_S, Effect, effects

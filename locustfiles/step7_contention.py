@@ -1,4 +1,4 @@
-"""What slows gRPC: HTTP against gRPC at 16 users, over every number of connections, processes and clients.
+"""What slows gRPC: HTTP against gRPC at 16 users, by the number of connections and processes, and by client.
 
     python -m swarm run -f locustfiles/step7_contention.py --link wan-a100    over an emulated path
     python -m swarm run -f locustfiles/step7_contention.py --link lan         without a path's limits
@@ -29,15 +29,16 @@ ARMS: Sequence[tuple[str, dict[str, Any]]] = (
     # Is it the number of connections? Then HTTP on one is as slow, and gRPC with one a user as fast.
     ("http", {"channels": SHARED}),
     ("grpc", {"channels": PER_USER}),
-    # One channel per user is not one connection per user if their arguments are equal.
-    ("grpc", {"channels": SAME_ARGS}),
     # Is it the client's process? Then four processes with a connection each beat one process with four.
     ("grpc", {"channels": f"pool:{PROCESSES}"}),
     ("grpc", {"channels": SHARED, "topology": Topology(PROCESSES)}),
-    # Is it building the requests? Then tritonclient's own is slower than bytes prepared beforehand.
-    ("grpc", {"channels": SHARED, "client": LIBRARY}),
     # Is it loss on the path? Then a congestion control that does not slow down for it is faster.
     ("grpc", {"channels": SHARED, "congestion": "bbr"}),
+    # All of these are sent by our own wire. Is it the library? Then grpcio is slower on the same connections.
+    ("grpc", {"channels": SHARED, "client": LIBRARY}),
+    ("grpc", {"channels": PER_USER, "client": LIBRARY}),
+    # One channel per user is not one connection per user if their arguments are equal: grpcio joins those.
+    ("grpc", {"channels": SAME_ARGS, "client": LIBRARY}),
 )
 """After Google's and gRPC's own advice on channels (grpc.io, "Performance best practices"), and its issues on
 channels of equal arguments that share one connection. Of each its protocol, and what is not usual in it."""
@@ -57,7 +58,7 @@ def asked(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 class Step7Contention(StudyShape):
-    """The same 16 users on 1, 4 and 16 connections, in 1 and 4 processes, repeated and interleaved."""
+    """The same 16 users on 1, 4 and 16 connections, in 1 and 4 processes, by our own wire and by grpcio."""
 
     name = "step7_contention"
     title = "Step 7, contention: what slows gRPC"

@@ -70,7 +70,7 @@ class NameColumn:
 
 
 class RawResults:
-    """The master's store: keeps the first `most` rows of a study, in 120 bytes each; as Python's own objects
+    """The master's store: keeps the first `most` rows of a study, in 150 bytes each; as Python's own objects
     they would take 480, and let a master at 50 requests a second grow by 1.5 MB a minute until all are kept.
     """
 

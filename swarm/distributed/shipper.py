@@ -23,6 +23,7 @@ from swarm.distributed.protocol import PROGRESS, PROGRESS_FIELDS, RECORDS
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.tcp_stats import Connections
 from swarm.taken_cpu import TakenCpu
+from users.http2 import figures as http2
 from users.load.assignment import Assignment
 
 SHIP_EVERY_S = 0.1
@@ -203,6 +204,7 @@ class Shipper:
         assert self.assignment is not None
         with self._looking:
             self._connections.watch(self.assignment.endpoint.port)
+            http2.take()  # what came before
             self._path_phase, self._path_since_ns = phase, time.perf_counter_ns()
 
     def end_path(self) -> None:
@@ -222,13 +224,16 @@ class Shipper:
             self._send(records + path)
 
     def _path_of(self, second: int) -> list[dict[str, Any]]:
+        """What the kernel tells of the connections, and as `http2` what our own gRPC knows of them."""
         assignment, now_ns = self.assignment, time.perf_counter_ns()
         if assignment is None or not self._path_phase:
             return []
         span_ns, self._path_since_ns = now_ns - self._path_since_ns, now_ns
         figures = self._connections.take()
         if not figures:
-            return []
+            return []  # what our own gRPC has counted is in the next record
+        if known := http2.take():
+            figures["http2"] = known
         head = record_head("path", assignment, self._path_phase, second, span_ns)
         return [{**head, "asked": assignment.connections, **figures}]
 

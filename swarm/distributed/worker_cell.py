@@ -22,6 +22,7 @@ from users.backends.registry import codec_of, facts_of
 from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest, rotation
 from users.endpoint import Endpoint
 from users.errors import TargetError, tls_fault
+from users.http2.sender import SCHEDULING
 from users.inputs.images import ImageSet
 from users.load.assignment import LIBRARY, Assignment, prepare_pool
 from users.load.user import InferenceUser
@@ -63,12 +64,13 @@ def located(endpoint: Mapping[str, Any], addresses: Mapping[str, str]) -> Endpoi
 
 def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet) -> Assignment:
     """An assignment with every request prepared, from the messages about the cell and the study."""
-    prepare_memory()
+    by_library = data["client"] == LIBRARY
+    prepare_memory(copies=by_library or study["trace"])
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
     request_id = PLACEHOLDER if study["trace"] else ""
     codec = own_codec(endpoint)
-    pool_of = named_pool if data["client"] == LIBRARY else prepare_pool
+    pool_of = named_pool if by_library else prepare_pool
     return Assignment(
         codec,
         pool_of(codec, images, data["batch"], request_id),
@@ -77,7 +79,8 @@ def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: Ima
         repeat=data["repeat"],
         golden=golden_of(codec.endpoint, study["golden"]) if facts_of(endpoint).computes else None,
         min_cosine=study["min_cosine"],
-        images=images if data["client"] == LIBRARY else None,
+        images=images if by_library else None,
+        scheduling=study.get("scheduling", SCHEDULING),
         **{name: data[name] for name in AXES if name in Assignment.__dataclass_fields__},
     )
 
@@ -160,15 +163,17 @@ def keep_memory(library: ctypes.CDLL | None = None) -> bool:
 
 
 @functools.cache
-def prepare_memory() -> bool:
-    """Keep memory, and ask for huge pages where requests will be copied to; whether both could be had."""
-    return keep_memory() and ask_for_huge_pages(COPIES_BYTES)
+def prepare_memory(copies: bool = True) -> bool:
+    """Keep memory, and ask for huge pages where requests are copied during a load: those of a library, and
+    those with ids. Whether all that was asked for could be had.
+    """
+    return keep_memory() and (not copies or ask_for_huge_pages(COPIES_BYTES))
 
 
 def ask_for_huge_pages(size: int, library: ctypes.CDLL | None = None) -> bool:
     """Ask for huge pages for the next `size` bytes that the C library gives out; whether it could be done.
 
-    gRPC copies each request before it sends it. On pages of 4 KB that takes a tenth more of its processor
+    grpcio copies each request before it sends it. On pages of 4 KB that takes a tenth more of its processor
     time. Only where memory is kept: the block that is asked for and freed here stays at the heap's end.
     """
     heap = library or ctypes.CDLL(None)

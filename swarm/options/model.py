@@ -18,6 +18,7 @@ from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
 from swarm.plan.sweep import AxisOption, Varied
 from users.backends.registry import model_options, url_options
+from users.http2.sender import SCHEDULING, SCHEDULINGS
 from users.load.assignment import LIBRARY, PREPARED
 from users.load.load_profile import seconds_of
 from users.load.pacing import CONSTANT, POISSON
@@ -175,11 +176,16 @@ class Options:
         help="Check answers against this .npz file of embeddings: an array per space, a row per item sent")
     pool_mb: int = number(STUDY, int, 256, 1, 1_048_576, unit="MB", in_form=False,
         help="Limit the memory that each worker uses for the prepared requests of one endpoint")
+    grpc_scheduling: str = asked(STUDY, None, SCHEDULING, read=values.one_of(*SCHEDULINGS),
+        choices=SCHEDULINGS,
+        help="Choose the prepared client's order of sending on a gRPC connection: fifo (oldest request first)"
+        " or fair (a frame of each in turn)")
 
     channels: str = axis("HOW[,…]", AxisOption(lambda text: str(parse(text))), PER_USER,
         help="Choose how users share TCP connections: per-user, per-request, shared, pool:N, same-args")
     client: str = axis("HOW[,…]", AxisOption(values.one_of(PREPARED, LIBRARY)), PREPARED,
-        help="Choose who builds requests: prepared (before any load) or library (tritonclient, one by one)")
+        help="Choose the client: prepared (our own; requests are built before any load) or library"
+        " (geventhttpclient or grpcio; they are built one by one)")
     topology: str = axis("W[@H][,…]", AxisOption(values.topology), unset="all available",
         help="Set the number of worker processes W that share the load, on H hosts, e.g. 1,4,4@2")
     link: str = axis("NAME[,…]", AxisOption(sweep.link), NO_LINK, in_form=False,

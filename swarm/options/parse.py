@@ -11,6 +11,7 @@ from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import TLS, Option, Options, flag, known_options
 from swarm.options.values import PEM, fault
 from users.backends.registry import model_options, url_options
+from users.load.assignment import LIBRARY
 from users.tls import Security
 
 
@@ -111,6 +112,8 @@ def contradictions(it: Options) -> Iterator[str]:
         yield "--find-rate: searches once, from one rate; leave out --repeats and further --rates"
     if it.find_rate and it.repeat_until_decided:
         yield "--repeat-until-decided: a search for a rate is not repeated; leave out one of them"
+    if it.given("grpc_scheduling") and it.client == LIBRARY:
+        yield "--grpc-scheduling: applies only to --client prepared; leave it out, or add that client"
     if it.tls_no_verify and it.tls_ca:
         yield "--tls-no-verify: ignores --tls-ca; leave out one of them"
     for name in ("emulate", "precision", "trace"):

@@ -48,6 +48,7 @@ def hand_out(workers: Workers, endpoints: Sequence[Endpoint], images: ImageSet, 
         "golden": {space: rows.tobytes() for space, rows in golden.items()},
         "min_cosine": options.min_cosine,
         "timeout_s": options.request_timeout,
+        "scheduling": options.grpc_scheduling,
         "raw_results": options.raw_results,
         "trace": options.trace,
     }

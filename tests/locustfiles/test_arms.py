@@ -7,6 +7,7 @@ from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.output.gate import Gate
 from swarm.plan.matrix import Size
+from swarm.plan.sweep import Topology
 from swarm.study.build_schedule import schedule_of
 from swarm.study.shape import StudyShape
 from tests.swarm.output.test_results_folder import options
@@ -32,11 +33,25 @@ def test_every_arm_once_for_a_server_that_speaks_both() -> None:
     assert [cell.name for cell in cells] == [
         "onnx-http/b1/c16/per-user", "onnx-grpc/b1/c16/shared",
         "onnx-http/b1/c16/shared", "onnx-grpc/b1/c16/per-user",
-        "onnx-grpc/b1/c16/same-args", "onnx-grpc/b1/c16/pool:4", "onnx-grpc/b1/c16/shared/4w",
-        "onnx-grpc/b1/c16/shared/library", "onnx-grpc/b1/c16/shared/bbr",
+        "onnx-grpc/b1/c16/pool:4", "onnx-grpc/b1/c16/shared/4w", "onnx-grpc/b1/c16/shared/bbr",
+        "onnx-grpc/b1/c16/shared/library", "onnx-grpc/b1/c16/per-user/library",
+        "onnx-grpc/b1/c16/same-args/library",
     ]  # fmt: skip
-    assert [cell.topology.workers for cell in cells] == [1, 1, 1, 1, 1, 1, 4, 1, 1]
-    assert [cell.client for cell in cells].count("library") == 1
+    assert [cell.topology.workers for cell in cells] == [1, 1, 1, 1, 1, 4, 1, 1, 1, 1]
+    assert [cell.client for cell in cells] == [*["prepared"] * 7, *["library"] * 3]
+
+
+def test_grpcio_alone_joins_channels_of_equal_arguments() -> None:
+    """So that they are never sent by our own wire, where they would be connections of their own."""
+    cells = contention([HTTP, GRPC], SIZE)
+    assert {cell.client for cell in cells if cell.channels == "same-args"} == {"library"}
+    by_library = {cell.channels for cell in cells if cell.client == "library"}
+    by_own_wire = {
+        cell.channels for cell in cells if cell.client == "prepared" and cell.topology == Topology(1)
+    }
+    assert by_library - {"same-args"} <= by_own_wire, (
+        "each has the own wire's on as many connections beside it"
+    )
 
 
 def test_a_server_that_speaks_one_is_no_comparison() -> None:
@@ -53,7 +68,7 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
     )
     schedule, size = schedule_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"), launch, NO_GATE, 4)
     assert size.repeats == 3
-    assert len(schedule.planned) == (8 + 9) * 3, "without BBR where it cannot be had"
+    assert len(schedule.planned) == (9 + 10) * 3, "without BBR where it cannot be had"
     names = {run.cell.name for run in schedule.planned}
     assert {"onnx-grpc/b1/c16/shared/4w/lan", "onnx-grpc/b1/c16/shared/4w/wan"} <= names
 

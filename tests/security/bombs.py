@@ -24,6 +24,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
+INITIAL_WINDOW_SIZE = 4
 UNPACKING, UNPACKED_MB = "unpacking", 512
 
 Bomb = Callable[[socket.socket], None]
@@ -59,11 +60,18 @@ def unpacking(connection: socket.socket) -> None:
     began = connection.recv(len(PREFACE), socket.MSG_WAITALL)
     assert began == PREFACE, began
     connection.sendall(frame(SETTINGS, 0, 0, b""))
-    frames = frames_of(connection)
-    stream = next(number for kind, _, number, _ in frames if kind == HEADERS)
+    frames, room, window = frames_of(connection), {0: 65535}, 65535
+    for kind, _, stream, body in frames:
+        if kind == SETTINGS:
+            told = dict(struct.iter_unpack(">HI", body))
+            window = told.get(INITIAL_WINDOW_SIZE, window)
+        elif kind == WINDOW_UPDATE:
+            room[stream] += struct.unpack(">I", body)[0]
+        elif kind == HEADERS:
+            break
+    room[stream] = window
     names = {":status": "200", "content-type": "application/grpc", "grpc-encoding": "gzip"}
     connection.sendall(frame(HEADERS, END_HEADERS, stream, literal(names)))
-    room = {0: 65535, stream: 65535}
     for at in range(0, len(message), 16_000):
         piece = message[at : at + 16_000]
         while min(room.values()) < len(piece):

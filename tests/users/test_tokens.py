@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.stand_ins import stand_in
-from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of
+from tests.users.ways import GRPC, GRPC_LIBRARY, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
 from users.endpoint import Endpoint
@@ -31,7 +31,7 @@ def guarded() -> Iterator[dict[str, str]]:
 
 WAYS = [
     OWN, LIBRARY, (Embed, SHARED, False), (Embed, PER_REQUEST, False), GRPC,
-    (V2Grpc, SHARED, False), (V2Grpc, SAME_ARGS, False),
+    (V2Grpc, SHARED, False), GRPC_LIBRARY, (V2Grpc, SHARED, True), (V2Grpc, SAME_ARGS, True),
 ]  # fmt: skip
 
 

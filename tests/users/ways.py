@@ -21,6 +21,7 @@ Way = tuple[type[Codec], str, bool]
 OWN: Way = (Embed, PER_USER, False)
 LIBRARY: Way = (Embed, PER_USER, True)
 GRPC: Way = (V2Grpc, PER_USER, False)
+GRPC_LIBRARY: Way = (V2Grpc, PER_USER, True)
 
 
 def preset_of(codec: type[Codec], address: str, model: str = "m") -> Endpoint:

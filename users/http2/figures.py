@@ -49,22 +49,25 @@ class Figures:
         self.ping_min_ns = min(self.ping_min_ns or took_ns, took_ns)
 
     def take(self) -> dict[str, int]:
-        """All since the last take; empty where there is no connection."""
+        """All since the last take; empty where nothing was counted, and no connection is open."""
         counts, self.counts = self.counts, Counter()
         least_ns, self.ping_min_ns = self.ping_min_ns, 0
-        if not self.connections:
+        if not self.connections and not counts:
             return {}
+        made = {"connections": len(self.connections), **{name: counts[name] for name in GROWING}}
+        made |= {"ping_min_ns": least_ns} if least_ns else {}
+        return made | (self._standing() if self.connections else {})
+
+    def _standing(self) -> dict[str, int]:
+        """What the open connections are like; the most streams are counted afresh from here on."""
         made = {
-            "connections": len(self.connections),
             "streams": max(one.streams.most_open for one in self.connections),
             "stream_window_bytes": min(one.initial_window for one in self.connections),
-            **{name: counts[name] for name in GROWING},
         }
         for one in self.connections:
             one.streams.most_open = len(one.streams)
         allowed = min(one.streams.allowed for one in self.connections)
-        made |= {"streams_allowed": allowed} if allowed < UNLIMITED else {}
-        return made | ({"ping_min_ns": least_ns} if least_ns else {})
+        return made | ({"streams_allowed": allowed} if allowed < UNLIMITED else {})
 
 
 FIGURES = Figures()

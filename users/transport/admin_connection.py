@@ -19,7 +19,7 @@ import grpc
 from geventhttpclient import HTTPClient
 
 from users.endpoint import Endpoint
-from users.errors import RequestError, TargetError, status_error, translated
+from users.errors import RequestError, StatusError, TargetError, status_error, translated
 from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header, own_variable
 from users.transport.headers import headers_of
 from users.transport.http_library import one_connection
@@ -155,6 +155,8 @@ def check_taken(endpoint: Endpoint, reply: Told) -> None:
 
 def refuses_token(error: BaseException | None) -> bool:
     """Whether a failure says that the token is missing, or is not the right one."""
+    if isinstance(error, StatusError):
+        return error.code in ("UNAUTHENTICATED", "PERMISSION_DENIED")
     if isinstance(error, grpc.Call):
         return error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
     if isinstance(error, RequestError):

@@ -24,11 +24,11 @@ class Channels:
     """One way of having connections, the same words for gRPC and HTTP.
 
     `per-user`: one each. `shared`: one for all users of a process. `pool:N`: up to N for all of them.
-    `same-args`: a gRPC channel each, made with equal arguments, which gRPC itself joins onto one connection:
-    what a plain client gets, and the negative control of `shared`. Nothing joins connections of HTTP, nor
-    channels over TLS, where it is as `per-user`. `per-request`: a new one for every request, over HTTP alone;
-    a load balancer that deals out connections, as a Kubernetes Service does, has something to deal out. Over
-    gRPC as `per-user`.
+    `same-args`: a gRPC channel each, made with equal arguments, which grpcio joins onto one connection: what
+    a plain client gets, and the negative control of `shared`. Nothing joins connections of the suite's own
+    clients, nor channels over TLS, where it is as `per-user`. `per-request`: a new one for every request,
+    over HTTP alone; a load balancer that deals out connections, as a Kubernetes Service does, has something
+    to deal out. Over gRPC as `per-user`.
 
     `size`: how many the users of a process share; 0 where each has his own.
     """

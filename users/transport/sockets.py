@@ -111,7 +111,7 @@ class Socket:
         """What has been taken and is not on the wire yet; 0 where the kernel does not tell."""
         try:
             told = fcntl.ioctl(self._socket.fileno(), UNSENT, bytes(4))
-        except OSError:
+        except (OSError, ValueError):  # closed
             return 0
         return int.from_bytes(told, sys.byteorder)
 

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gevent
 import pytest
 from gevent.pool import Group
 
+from reports.ledger.records import check_record
 from swarm.distributed import shipper
 from swarm.distributed.protocol import RECORDS
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.shipper import RAW_AT_ONCE, SHIP_EVERY_S, Shipper
 from swarm.distributed.tcp_stats import Connections
 from tests.presets import preset
+from tests.stand_ins import stand_in
 from tests.swarm.fakes import FakeRunner
 from tests.swarm.kernel import Kernel, info_of
+from tests.users.ways import IMAGES, codec_at
 from users.backends.registry import codec_of
+from users.codecs.v2_grpc import V2Grpc
+from users.http2.figures import FIGURES
 from users.load.assignment import Assignment
 from users.result import Result
+from users.transport.transports import client
 
 
 class ShippingRunner(FakeRunner):
@@ -98,6 +104,52 @@ def test_no_connections_make_no_record(ship: Ship) -> None:
     ship.shipping.begin_path("measure")
     ship.shipping.end_path()
     assert ship.path() == []
+
+
+@pytest.fixture
+def send() -> Iterator[Callable[[int], None]]:
+    """Sends so many requests over a connection of our own gRPC, which has been there for one."""
+    with stand_in("fake_triton.py") as address:
+        codec = codec_at(V2Grpc, address)
+        prepared = codec.prepare(IMAGES, (0,))
+        with client(codec, 30) as user:
+            user.send(prepared)
+            yield lambda times: [user.send(prepared) for _ in range(times)].clear()
+
+
+@pytest.mark.system
+def test_a_phases_path_over_our_own_grpc(ship: Ship, send: Callable[[int], None]) -> None:
+    ship.kernel.seen = {"a": info_of()}
+    for phase, times in [("warm-up", 2), ("measure", 4)]:
+        send(5)
+        ship.shipping.begin_path(phase)
+        send(times)
+        ship.shipping.end_path()
+    first, second = ship.path()
+    assert check_record(first) is None
+    assert (first["http2"]["connections"], first["http2"]["streams"]) == (1, 1)
+    sent = [record["http2"]["frames_sent"] for record in (first, second)]
+    assert 4 <= sent[0] < sent[1] < 3 * sent[0], "each has its own phase's, and none from between them"
+
+
+@pytest.mark.system
+def test_what_was_sent_without_a_record_is_in_the_next(ship: Ship, send: Callable[[int], None]) -> None:
+    ship.shipping.begin_path("measure")
+    FIGURES.counts.update(goaways=1)
+    ship.shipping._send_second(1)
+    ship.kernel.seen = {"a": info_of()}
+    for second in (2, 3):
+        send(1)
+        ship.shipping._send_second(second)
+    assert [(record["second"], record["http2"]["goaways"]) for record in ship.path()] == [(2, 1), (3, 0)]
+
+
+def test_a_path_without_connections_of_our_own_grpc_has_none_of_it(ship: Ship) -> None:
+    ship.kernel.seen = {"a": info_of()}
+    ship.shipping.begin_path("measure")
+    ship.shipping.end_path()
+    (record,) = ship.path()
+    assert "http2" not in record
 
 
 def test_many_raw_results_do_not_wait_for_the_end_of_their_second(ship: Ship) -> None:

@@ -20,7 +20,7 @@ from users.codecs.base import Codec
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
 from users.transport.admin_connection import AdminConnection, is_marked, mark
-from users.transport.connections import PER_USER, SHARED
+from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 from users.transport.transports import TRANSPORTS, client
 from users.triton.api import triton_stub
 
@@ -51,21 +51,22 @@ def all_connections(port: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("form", "channels", "expected"),
+    ("form", "by_library", "channels", "expected"),
     [
-        *((Embed, PER_USER, 16), (Embed, SHARED, 1), (Embed, "pool:4", 4)),
-        *((V2Grpc, PER_USER, 16), (V2Grpc, SHARED, 1), (V2Grpc, "pool:4", 4)),
-        (V2Grpc, "same-args", 1),
+        *((Embed, False, PER_USER, 16), (Embed, False, SHARED, 1), (Embed, False, "pool:4", 4)),
+        *((V2Grpc, False, PER_USER, 16), (V2Grpc, False, SHARED, 1), (V2Grpc, False, "pool:4", 4)),
+        *((V2Grpc, True, PER_USER, 16), (V2Grpc, True, SHARED, 1), (V2Grpc, True, "pool:4", 4)),
+        *((V2Grpc, False, SAME_ARGS, 16), (V2Grpc, True, SAME_ARGS, 1)),
     ],
 )
 def test_connections_of_sixteen_users(
-    form: type[Codec], channels: str, expected: int, http_address: str, grpc_address: str
+    form: type[Codec], by_library: bool, channels: str, expected: int, http_address: str, grpc_address: str
 ) -> None:
     codec = codec_at(form, http_address if form is Embed else grpc_address)
     endpoint, prepared = codec.endpoint, codec.prepare(IMAGES, (0,))
-    assert TRANSPORTS[codec.wire].connections(USERS, channels) == expected
+    assert TRANSPORTS[codec.wire, by_library].connections(USERS, channels) == expected
     with ExitStack() as stack:
-        users = [stack.enter_context(client(codec, 30, channels)) for _ in range(USERS)]
+        users = [stack.enter_context(client(codec, 30, channels, by_library)) for _ in range(USERS)]
         for _ in range(2):
             asking = [gevent.spawn(user.send, prepared) for user in users]
             assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == USERS
@@ -78,10 +79,11 @@ def test_connections_of_sixteen_users(
     assert eventually(lambda: own_connections(endpoint.port) == {})
 
 
-def test_a_shared_channel_lives_until_its_last_user_has_gone(grpc_address: str) -> None:
+@pytest.mark.parametrize("by_library", [False, True])
+def test_a_shared_channel_lives_until_its_last_user_has_gone(grpc_address: str, by_library: bool) -> None:
     codec = codec_at(V2Grpc, grpc_address)
     endpoint, prepared = codec.endpoint, codec.prepare(IMAGES, (0,))
-    first, second = (client(codec, 30, SHARED) for _ in range(2))
+    first, second = (client(codec, 30, SHARED, by_library) for _ in range(2))
     first.open()
     second.open()
     first.send(prepared)
@@ -92,7 +94,7 @@ def test_a_shared_channel_lives_until_its_last_user_has_gone(grpc_address: str) 
     assert list(own_connections(endpoint.port)) == [address]
     second.close()
     assert eventually(lambda: own_connections(endpoint.port) == {})
-    with client(codec, 30, SHARED) as third:
+    with client(codec, 30, SHARED, by_library) as third:
         assert third.send(prepared).embeddings.shape == (1, 512)
 
 
@@ -110,14 +112,15 @@ def test_our_own_questions_over_http_are_not_counted(http_address: str) -> None:
     line.close()
 
 
-def test_our_own_questions_over_grpc_are_not_counted(grpc_address: str) -> None:
+@pytest.mark.parametrize("by_library", [False, True])
+def test_our_own_questions_over_grpc_are_not_counted(grpc_address: str, by_library: bool) -> None:
     codec = codec_at(V2Grpc, grpc_address)
     endpoint = codec.endpoint
     with triton_stub(endpoint) as stub:
         assert stub.ServerReady(service_pb2.ServerReadyRequest(), timeout=30).ready
         assert all_connections(endpoint.port) == 1
         assert own_connections(endpoint.port) == {}
-        with client(codec, 30) as user:
+        with client(codec, 30, by_library=by_library) as user:
             user.send(codec.prepare(IMAGES, (0,)))
             assert all_connections(endpoint.port) == 2
             assert len(own_connections(endpoint.port)) == 1

@@ -1,18 +1,23 @@
-"""What a worker lacks on its own host is told by one sentence: a token, a file, a connection, TLS."""
+"""What a worker makes of a cell, and what it lacks on its own host: a token, a file, a connection, TLS."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from swarm.distributed import worker_cell
 from swarm.distributed.worker_cell import check_reach
 from swarm.errors import StudyError
 from tests.certificates import Certificates
 from tests.stand_ins import stand_in
-from tests.swarm.distributed.test_worker import ONNX, WorkerRunner, assigned, environment, runner
+from tests.swarm.distributed.test_worker import EMULATED, ONNX, WorkerRunner, assigned, environment, runner
+from tests.swarm.output.test_results_folder import options
+from tests.swarm.study.test_handout import handed_out
 from tests.tls_proxy import behind_tls
 from users.endpoint import Endpoint
+from users.http2.sender import SCHEDULINGS
 from users.tls import OPEN, Security
 
 __all__ = ["environment", "runner"]
@@ -34,6 +39,44 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def at(address: str, security: Security, tls: bool = True) -> Endpoint:
     return Endpoint("onnx-http", "onnx", "http", "fp32", address, "m", tls, security)
+
+
+@pytest.mark.parametrize("order", SCHEDULINGS)
+def test_the_order_of_sending_comes_from_the_masters_options(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    study = handed_out(EMULATED, options("--grpc-scheduling", order), monkeypatch)
+    made = assigned(runner, EMULATED, b"", scheduling=study["scheduling"])
+    assert (made.scheduling, made.by_library) == (order, False)
+
+
+def test_bodies_of_a_prepared_pool_are_views_whatever_the_protocol(runner: WorkerRunner) -> None:
+    for endpoint in (ONNX, replace(ONNX, protocol="grpc", codec="v2-grpc")):
+        pool = assigned(runner, endpoint, b"").pool
+        assert [type(prepared.body) for prepared in pool] == [memoryview] * 2
+        assert assigned(runner, endpoint, b"", {"client": "library"}).pool[0].body == b""
+
+
+@pytest.mark.parametrize(
+    ("client", "trace", "copies"),
+    [("prepared", False, False), ("prepared", True, True), ("library", False, True)],
+)
+def test_huge_pages_are_asked_for_where_requests_are_copied(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch, client: str, trace: bool, copies: bool
+) -> None:
+    asked: list[int] = []
+
+    def ask(size: int) -> bool:
+        asked.append(size)
+        return True
+
+    monkeypatch.setattr(worker_cell, "keep_memory", lambda: True)
+    monkeypatch.setattr(worker_cell, "ask_for_huge_pages", ask)
+    worker_cell.prepare_memory.cache_clear()
+    for _ in range(2):
+        assigned(runner, EMULATED, b"", {"client": client}, trace=trace)
+    worker_cell.prepare_memory.cache_clear()
+    assert asked == [worker_cell.COPIES_BYTES] * copies, "once a process"
 
 
 def test_a_worker_that_has_all_it_needs(

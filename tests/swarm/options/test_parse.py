@@ -12,6 +12,7 @@ from swarm.options.model import Options
 from swarm.options.parse import add_options, changes, resolve
 from swarm.targets.endpoints import FIVE, chosen, endpoints_from_options, endpoints_from_ready
 from users.backends.registry import facts_of
+from users.http2.sender import SCHEDULING, SCHEDULINGS
 from users.transport.connections import GIVE
 
 
@@ -137,6 +138,10 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
     [
         (("--client", "fast"), "--client fast: give one of prepared, library"),
         (
+            ("--client", "library", "--grpc-scheduling", "fair"),
+            "--grpc-scheduling: applies only to --client prepared; leave it out, or add that client",
+        ),
+        (
             ("--channels", "one"),
             f"--channels one: {GIVE}",
         ),
@@ -172,6 +177,22 @@ def test_clients_and_channels() -> None:
     assert (made.client, made.channels, made.link_mbit) == ("library", "shared", 940)
     record = made.to_record()
     assert (record["client"], record["channels"], record["link_mbit"]) == ("library", "shared", 940)
+
+
+def test_the_order_of_sending_over_grpc() -> None:
+    assert options().to_record()["grpc_scheduling"] == SCHEDULING
+    assert [options("--grpc-scheduling", order).grpc_scheduling for order in SCHEDULINGS] == ["fifo", "fair"]
+    assert options("--grpc-scheduling", "fair", "--client", "prepared,library").grpc_scheduling == "fair"
+    assert options("--client", "library", "--grpc-scheduling", SCHEDULING).client == "library"
+
+
+def test_another_order_is_refused_as_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parsed("--grpc-scheduling", "lifo")
+    assert caught.value.code == 2
+    assert "--grpc-scheduling: invalid choice: 'lifo' (choose from" in capsys.readouterr().err
+    with pytest.raises(UsageError, match=r"^--grpc-scheduling lifo: give one of fifo, fair$"):
+        resolve(parsed(grpc_scheduling="lifo"))
 
 
 @pytest.mark.parametrize(
@@ -238,12 +259,14 @@ def test_the_web_form_may_choose_client_and_channels_but_no_servers() -> None:
     first = options("--floor", "--emulate", "a100")
     form = resolve(parsed("--floor", "--emulate", "a100", client="library", channels="shared"))
     assert changes(first, form) == ["--channels", "shared", "--client", "library"]
+    form = resolve(parsed("--floor", "--emulate", "a100", grpc_scheduling="fair"))
+    assert changes(first, form) == ["--grpc-scheduling", "fair"]
     with pytest.raises(UsageError, match="--channels both: give per-user, per-request, shared"):
         resolve(parsed(channels="both"))
     parser = get_empty_argument_parser(default_config_files=[])
     add_options(parser)
     shown = set(parser.args_included_in_web_ui)
-    assert {"client", "channels", "link_mbit"} <= shown
+    assert {"client", "channels", "grpc_scheduling", "link_mbit"} <= shown
     assert not {"floor", "trace", "emulate", "emulated_http_url"} & shown
 
 

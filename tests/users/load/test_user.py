@@ -9,14 +9,17 @@ import gevent
 import numpy as np
 import pytest
 
+from tests.pictures import image_set
 from tests.users.ways import codec_at
 from users import JpegHttpUser, TritonGrpcUser, TritonHttpUser
 from users.backends.registry import backends
 from users.codecs.base import PreparedRequest
+from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import V2Http
 from users.contract import Contract
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
+from users.inputs.images import ImageSet
 from users.load import user as user_module
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
@@ -195,6 +198,22 @@ def test_shared_connections_are_asked_for_once(
             send(sender, monkeypatch, unit(3))
         asked.append(user.mine.connections)
     assert asked == expected
+
+
+@pytest.mark.parametrize(("images", "expected"), [(None, 3), (image_set(1), 1)], ids=["own", "grpcio"])
+def test_what_grpcio_joins_is_asked_for_once(images: ImageSet | None, expected: int) -> None:
+    made = Assignment(codec_at(V2Grpc), [], 1.0, channels="same-args", images=images)
+    for _ in range(3):
+        made.count_connection()
+    assert (made.by_library, made.connections) == (images is not None, expected)
+
+
+def test_a_users_client_is_as_its_assignment_says(user: ScriptedUser) -> None:
+    user.mine.channels, user.mine.scheduling, user.mine.images = "pool:2", "fair", image_set(1)
+    other = ScriptedUser(user.environment)
+    other.on_start()
+    found = [(made.by_library, made.scheduling, str(made.channels)) for made in (user.client, other.client)]
+    assert found == [(False, "fifo", "per-user"), (True, "fair", "pool:2")]
 
 
 def test_a_prepared_request_costs_no_encoding(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,17 +17,23 @@ import pytest
 from tests.processes import eventually
 from tests.stand_ins import stand_in
 from tests.users.ways import IMAGES, codec_at, preset_of
-from users.codecs.base import PreparedRequest
+from users.codecs.base import Codec, PreparedRequest
+from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
 from users.endpoint import Endpoint
+from users.transport.base import Transport
 from users.transport.connections import GIVE, Channels, parse
+from users.transport.grpc import GrpcTransport
 from users.transport.grpc_library import GrpcLibrary
 from users.transport.http import HttpTransport
+from users.transport.transports import TRANSPORTS, client
 
 pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("per-user", "shared", "pool:4", "same-args")
+BOTH = pytest.mark.parametrize("made_by", [GrpcTransport, GrpcLibrary])
+"""Our own gRPC, and grpcio."""
 STARTING = """
 import collections, subprocess
 import gevent, grpc
@@ -73,12 +79,28 @@ def test_other_names_are_told_what_to_give(text: str) -> None:
     with pytest.raises(ValueError) as caught:
         parse(text)
     assert str(caught.value) == GIVE
-    with pytest.raises(ValueError, match="give per-user, per-request, shared, same-args or pool:N"):
-        GrpcLibrary(codec_at(V2Grpc), 30, text)
+    for made_by in (GrpcTransport, GrpcLibrary):
+        with pytest.raises(ValueError, match="give per-user, per-request, shared, same-args or pool:N"):
+            made_by(codec_at(V2Grpc), 30, text)
 
 
 @pytest.mark.parametrize(
-    ("channels", "over_http", "over_grpc"),
+    ("form", "by_library", "made_by"),
+    [
+        (Embed, False, HttpTransport),
+        (Embed, True, HttpTransport),
+        (V2Grpc, False, GrpcTransport),
+        (V2Grpc, True, GrpcLibrary),
+    ],
+)
+def test_who_carries_requests(form: type[Codec], by_library: bool, made_by: type[Transport]) -> None:
+    made = client(codec_at(form), 30, "shared", by_library, "fair")
+    assert (type(made), made.by_library, made.scheduling) == (made_by, by_library, "fair")
+    assert (str(made.channels), made.timeout_s) == ("shared", 30)
+
+
+@pytest.mark.parametrize(
+    ("channels", "expected", "by_grpcio"),
     [
         ("per-user", [0, 1, 3, 16], [0, 1, 3, 16]),
         ("shared", [0, 1, 1, 1], [0, 1, 1, 1]),
@@ -87,10 +109,11 @@ def test_other_names_are_told_what_to_give(text: str) -> None:
     ],
 )
 def test_how_many_connections_there_should_be(
-    channels: str, over_http: list[int], over_grpc: list[int]
+    channels: str, expected: list[int], by_grpcio: list[int]
 ) -> None:
-    assert [HttpTransport.connections(users, channels) for users in (0, 1, 3, 16)] == over_http
-    assert [GrpcLibrary.connections(users, channels) for users in (0, 1, 3, 16)] == over_grpc
+    for way, transport in TRANSPORTS.items():
+        found = [transport.connections(users, channels) for users in (0, 1, 3, 16)]
+        assert found == (by_grpcio if way == ("grpc", True) else expected)
 
 
 @pytest.fixture(scope="module")
@@ -115,22 +138,20 @@ def served(port: int) -> int:
     return sum(c.laddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in held)
 
 
-def send_all(users: list[GrpcLibrary], prepared: PreparedRequest) -> None:
+def send_all(users: Sequence[Transport], prepared: PreparedRequest) -> None:
     """A request of each, all at once; each must succeed."""
     asking = [gevent.spawn(user.send, prepared) for user in users]
     assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == len(users)
 
 
-@pytest.mark.parametrize(
-    ("channels", "expected"),
-    [("per-user", 16), ("shared", 1), ("pool:4", 4), ("same-args", 1), ("pool:32", 16)],
-)
+@BOTH
+@pytest.mark.parametrize("channels", [*KINDS, "pool:32"])
 def test_what_a_server_sees_of_sixteen_users(
-    channels: str, expected: int, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
+    made_by: type[Transport], channels: str, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
-    assert GrpcLibrary.connections(16, channels) == expected
+    expected = made_by.connections(16, channels)
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcLibrary(codec, 30, channels)) for _ in range(16)]
+        users = [stack.enter_context(made_by(codec, 30, channels)) for _ in range(16)]
         assert served(endpoint.port) == 0, "nobody has sent yet"
         for _ in range(3):
             send_all(users, prepared)
@@ -138,34 +159,36 @@ def test_what_a_server_sees_of_sixteen_users(
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
-@pytest.mark.parametrize("channels", ["per-user", "shared", "pool:4", "same-args"])
+@BOTH
+@pytest.mark.parametrize("channels", KINDS)
 def test_users_who_have_not_sent_count_for_nothing(
-    channels: str, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
+    made_by: type[Transport], channels: str, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcLibrary(codec, 30, channels)) for _ in range(16)]
+        users = [stack.enter_context(made_by(codec, 30, channels)) for _ in range(16)]
         # Every fourth: had the users places from the start, these would be on one channel of four.
         send_all(users[::4], prepared)
-        assert served(endpoint.port) == GrpcLibrary.connections(4, channels)
+        assert served(endpoint.port) == made_by.connections(4, channels)
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
-def channels_in_use(users: list[GrpcLibrary]) -> list[int]:
+def channels_in_use(users: Sequence[Transport]) -> list[int]:
     """How many users each channel has, the fewest first."""
-    return sorted(Counter(user._channel._channel for user in users).values())
+    return sorted(Counter(user._channel.thing for user in users).values())  # type: ignore[attr-defined]
 
 
+@BOTH
 def test_a_pool_stays_even_when_users_leave_and_come(
-    codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
+    made_by: type[Transport], codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcLibrary(codec, 30, "pool:4")) for _ in range(16)]
+        users = [stack.enter_context(made_by(codec, 30, "pool:4")) for _ in range(16)]
         for user in users:
             user.send(prepared)
         for user in users[::4]:
             user.close()
         assert served(endpoint.port) == 4, "a channel that all have left stays for those to come"
-        users[::4] = [stack.enter_context(GrpcLibrary(codec, 30, "pool:4")) for _ in range(4)]
+        users[::4] = [stack.enter_context(made_by(codec, 30, "pool:4")) for _ in range(4)]
         send_all(users, prepared)
         assert served(endpoint.port) == 4
         assert channels_in_use(users) == [4, 4, 4, 4]
@@ -175,18 +198,20 @@ def test_a_pool_stays_even_when_users_leave_and_come(
 def test_kinds_side_by_side_share_nothing(
     codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
+    ways = [(made_by, kind) for made_by in (GrpcTransport, GrpcLibrary) for kind in KINDS]
     with ExitStack() as stack:
-        users = [stack.enter_context(GrpcLibrary(codec, 30, kind)) for kind in KINDS * 2]
+        users: list[Transport] = [stack.enter_context(by(codec, 30, kind)) for by, kind in ways * 2]
         send_all(users, prepared)
-        assert served(endpoint.port) == 2 + 1 + 2 + 1
+        assert served(endpoint.port) == (2 + 1 + 2 + 2) + (2 + 1 + 2 + 1)
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
+@BOTH
 def test_closed_twice_or_unused_a_place_is_given_up_once(
-    codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
+    made_by: type[Transport], codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     before = GrpcLibrary.users
-    first, second, unused = (GrpcLibrary(codec, 30, "shared") for _ in range(3))
+    first, second, unused = (made_by(codec, 30, "shared") for _ in range(3))
     for user in (first, second, unused):
         user.open()
     send_all([first, second], prepared)

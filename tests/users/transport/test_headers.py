@@ -10,7 +10,7 @@ import pytest
 
 from tests.stand_ins import stand_in
 from tests.users.slow_server import Server, answer_of, serving
-from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, endpoint_of, user_of
+from tests.users.ways import GRPC, GRPC_LIBRARY, IMAGES, LIBRARY, OWN, Way, endpoint_of, user_of
 from users import redact
 from users.endpoint import Endpoint
 from users.errors import RequestError, status_error
@@ -113,14 +113,15 @@ def test_what_is_asked_beside_the_load_has_them_too() -> None:
 
 
 @pytest.mark.system
-def test_every_call_over_grpc_has_them() -> None:
+@pytest.mark.parametrize("way", [GRPC, GRPC_LIBRARY])
+def test_every_call_over_grpc_has_them(way: Way) -> None:
     with stand_in("fake_triton.py", "--token", SECRET) as address:
         plain = endpoint_of(GRPC, address, tls=False)
         for endpoint in (
             replace(plain, headers=(("Authorization", "Bearer ${ANY_KEY}"),)),
             replace(plain, headers=(("Authorization", "Bearer ${ANY_KEY}"),), authority="clip.example"),
         ):
-            with user_of(GRPC, endpoint) as user:
+            with user_of(way, endpoint) as user:
                 assert user.send(user.codec.prepare(IMAGES, (0,))).embeddings.shape == (1, 512)
-        with user_of(GRPC, plain) as user, pytest.raises(RequestError, match="rejected"):
+        with user_of(way, plain) as user, pytest.raises(RequestError, match="rejected"):
             user.send(user.codec.prepare(IMAGES, (0,)))

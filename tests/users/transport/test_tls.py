@@ -14,7 +14,7 @@ from tests.certificates import Certificates, Identity
 from tests.pictures import jpegs
 from tests.stand_ins import stand_in
 from tests.tls_proxy import Proxy, behind_tls
-from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
+from tests.users.ways import GRPC, GRPC_LIBRARY, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
 from users.codecs.base import PreparedRequest
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
@@ -22,8 +22,8 @@ from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.tls import Security
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
-from users.transport.grpc_library import GrpcLibrary
 from users.transport.http import HttpConnection
+from users.transport.transports import TRANSPORTS
 
 pytestmark = pytest.mark.system
 
@@ -51,7 +51,9 @@ def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str =
         ((Embed, PER_REQUEST, True), 3),
         (GRPC, 1),
         ((V2Grpc, SHARED, False), 1),
-        ((V2Grpc, SAME_ARGS, False), 1),
+        (GRPC_LIBRARY, 1),
+        ((V2Grpc, SHARED, True), 1),
+        ((V2Grpc, SAME_ARGS, True), 1),
     ],
 )
 def test_a_connection_is_kept_over_tls(
@@ -75,7 +77,8 @@ def test_channels_over_tls(
         prepared = V2Grpc(endpoint).prepare(IMAGES, (0,))
         for user in [stack.enter_context(user_of(way, endpoint)) for _ in range(4)]:
             assert user.send(prepared).embeddings.shape == (1, 512)
-        assert proxy.connections == connections == GrpcLibrary.connections(4, channels, tls=True)
+        transport = TRANSPORTS["grpc", way[2]]
+        assert proxy.connections == connections == transport.connections(4, channels, tls=True)
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY])
@@ -92,7 +95,7 @@ def test_the_service_in_uvicorn(made: Certificates, way: Way) -> None:
                 assert {"send", "wait", "receive", "decode"} <= set(reply.phases_ns)
 
 
-@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
 @pytest.mark.parametrize(
     ("identity", "trusted"), [("server", ""), ("server", "other_ca"), ("misnamed", "ca"), ("expired", "ca")]
 )
@@ -115,7 +118,7 @@ def test_without_verification_any_server_will_do(
         assert ask(way, proxy.address, Security(verify=False)).embeddings.shape == (1, 512)
 
 
-@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
 def test_a_client_certificate(made: Certificates, plain: dict[str, str], way: Way) -> None:
     own = Security(made.ca, made.client.cert, made.client.key)
     strangers = Security(made.ca, made.stranger.cert, made.stranger.key)
@@ -124,20 +127,20 @@ def test_a_client_certificate(made: Certificates, plain: dict[str, str], way: Wa
         for other in (Security(made.ca), strangers):
             with pytest.raises(RequestError) as caught:
                 ask(way, proxy.address, other)
-            # gRPC learns only that the connection has ended.
+            # grpcio learns only that the connection has ended.
             assert caught.value.kind in (
-                (ErrorKind.RESET, ErrorKind.TLS) if way is GRPC else (ErrorKind.TLS,)
+                (ErrorKind.RESET, ErrorKind.TLS) if way is GRPC_LIBRARY else (ErrorKind.TLS,)
             )
 
 
-@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
 def test_a_plain_server_behind_https(plain: dict[str, str], way: Way) -> None:
     with pytest.raises(RequestError) as caught:
         ask(way, plain[way[0].wire])
     assert caught.value.kind in (ErrorKind.TLS, ErrorKind.RESET)
 
 
-@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
 def test_a_server_with_tls_behind_http(made: Certificates, plain: dict[str, str], way: Way) -> None:
     with before(plain, way, made.server) as proxy, pytest.raises(RequestError) as caught:
         ask(way, proxy.address, tls=False)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.planting import machines, models, own_parts, peers, proxies
+from benchmarks.planting import http2, machines, models, own_parts, peers, proxies
 from benchmarks.planting.found import Found
 from benchmarks.planting.running import run
 from benchmarks.planting.setup import Setup
@@ -27,6 +27,7 @@ SETUPS: tuple[Setup, ...] = (
     *own_parts.SETUPS,
     *proxies.SETUPS,
     *peers.SETUPS,
+    *http2.SETUPS,
     *machines.SETUPS,
     *models.SETUPS,
 )

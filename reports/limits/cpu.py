@@ -19,9 +19,16 @@ from reports.limits.client import (
     used_pct,
     used_up,
 )
-from reports.limits.gpu import full_gpu
 from reports.limits.server import exhausted, server_queue
-from reports.limits.shares import MOST, at_least, service_ns, total, upstream_share
+from reports.limits.shares import (
+    MOST,
+    at_least,
+    full_gpu,
+    held_ns,
+    service_ns,
+    total,
+    upstream_share,
+)
 from reports.summary.summary import Summary
 
 THROTTLED_PCT = 5
@@ -125,7 +132,7 @@ def _suffers(run: Summary, taken_pct: float, runs_out: bool = False) -> bool:
 
 def _at_server(run: Summary) -> bool:
     """Whether most of the service time is the server's own, with what no part explains."""
-    whole = service_ns(run)
+    whole = held_ns(run)
     return bool(whole) and _server_ns(run) / (whole or 1.0) - (upstream_share(run) or 0.0) >= MOST
 
 

@@ -4,11 +4,14 @@ from reports.caveats.attribution import PER_REQUEST
 from reports.fold.records import ratio
 from reports.format import digits, ms
 from reports.limit import Limit
-from reports.limits.path import BUSY_SHARE, LIMITED_SHARE, kilobytes, long, reads_slowly
+from reports.limits.http2 import withheld_said
+from reports.limits.path import BUSY_SHARE, LIMITED_SHARE, long, reads_slowly
 from reports.limits.shares import (
     DELAYED_ACK_NS,
     MOST,
     at_least,
+    held_ns,
+    kilobytes,
     path_ns,
     saturated,
     server_share,
@@ -64,25 +67,32 @@ def _connecting_advice(run: Summary) -> str:
 
 
 def server_intake(run: Summary) -> Limit | None:
-    """The server's side keeps its receive window closed, although it has room for more work."""
+    """The server's side keeps a window closed, HTTP/2's or TCP's, although it has room for more work."""
+    if saturated(run) or not (said := withheld_said(run) or _unread_said(run)):
+        return None
+    advice = (
+        "Find what reads the requests slowly: a proxy or sidecar whose own link is full, or the server's "
+        "front end. More connections or a faster client would not help."
+    )
+    return Limit("server-intake", said, advice)
+
+
+def _unread_said(run: Summary) -> str:
+    """How TCP's window is closed by a receiver that does not read; empty where it is not, or costs little."""
     path = run.path
-    if path is None or saturated(run) or not at_least(path.busy_share, BUSY_SHARE):
-        return None
+    if path is None or not at_least(path.busy_share, BUSY_SHARE):
+        return ""
     if not at_least(path.rwnd_share, LIMITED_SHARE) or not reads_slowly(run, path):
-        return None
-    if not at_least(ratio(total(path_ns(run), run.unexplained_ns), service_ns(run)), MOST):
-        return None  # little is lost by it
+        return ""
+    if not at_least(ratio(total(path_ns(run), run.unexplained_ns), held_ns(run)), MOST):
+        return ""
     said = [
         f"the receiver's window was full for {digits(100 * (path.rwnd_share or 0.0))} % of the time in which "
         "connections had something to send"
     ]
     if path.not_sent_bytes:
         said.append(f"{kilobytes(path.not_sent_bytes)} waited to be sent on each")
-    advice = (
-        "Find what reads the requests slowly: a proxy or sidecar whose own link is full, or the server's "
-        "front end. More connections or a faster client would not help."
-    )
-    return Limit("server-intake", "; ".join(said), advice)
+    return "; ".join(said)
 
 
 def downlink(run: Summary) -> Limit | None:
@@ -129,10 +139,8 @@ def nagle(run: Summary) -> Limit | None:
 def _written_slowly(run: Summary) -> bool:
     """Whether the server may send its answer while it works on it: it has no room, or the two overlap."""
     overlap = (server_share(run) or 0.0) + (_receiving(run) or 0.0) > 1
-    return (
-        overlap or saturated(run) or at_least(ratio(-(run.unexplained_ns or 0.0), service_ns(run)), OVERLAP)
-    )
+    return overlap or saturated(run) or at_least(ratio(-(run.unexplained_ns or 0.0), held_ns(run)), OVERLAP)
 
 
 def _receiving(run: Summary) -> float | None:
-    return ratio(run.phases.receive_ns, service_ns(run))
+    return ratio(run.phases.receive_ns, held_ns(run))

@@ -14,6 +14,7 @@ from reports.format import plural
 from reports.limit import UNKNOWN, Limit
 from reports.limits.batching import FILL, WORTH, of_batches, pooled, server_of
 from reports.limits.cpu import client_stolen, client_throttled
+from reports.limits.http2 import of_connection, streams_for_batches, waits_for_streams
 from reports.limits.path import FULL_SHARE
 from reports.limits.room import room_unseen
 from reports.limits.rules import LEAST_SUCCESSES, nothing_measured
@@ -29,13 +30,14 @@ IN_PROPORTION, DOUBLE = 0.9, 2.0
 """Of the users' ratio, and how many times the users: over a smaller step, one queue that is busy 80 % of the
 time gains as much in proportion."""
 CONNECTIONS, OFFERED, NOT_FULL = "connections", "offered-load", "batches-not-full"
+STREAMS, WINDOW = "streams", "http2-window"
 OF_HOSTS = ("link", "downlink")
 """The limits that more hosts raise, each with a link of its own."""
 OF_PATH = (*OF_HOSTS, "server-intake")
 """The limits whose advice says that more connections are no help."""
 OF_SHARE = ("server-queue", "server-compute", "server-preprocess")
 """The limits that the server's share of the time gives where how busy it was is not known."""
-FULL = frozenset({*OF_SHARE, *OF_PATH, CONNECTIONS})
+FULL = frozenset({*OF_SHARE, *OF_PATH, CONNECTIONS, STREAMS, WINDOW})
 """The limits that say that something takes no more load."""
 NO_EVIDENCE = ("client-", "server-cold")
 """How the limits of runs begin whose images a second are not what server and path could do."""
@@ -183,7 +185,7 @@ def standing(run: Summary, limit: Limit, cells: Cells, curve: Batches) -> Limit:
         return better
     if above and above.gains and limit == room_unseen(run):
         return Limit(OFFERED, f"{_users(above, run.level)}, so nothing was full", ADD_USERS)
-    if limit.code == CONNECTIONS:
+    if limit.code in (CONNECTIONS, STREAMS) or (limit.code == WINDOW and of_connection(run)):
         return _connections(run, limit, cells)
     if more := _more_carried(run, limit, cells, above):
         return more
@@ -205,6 +207,8 @@ def _batches(run: Summary, curve: Batches, above: Neighbour | None, far: Neighbo
     better = of_batches(run, curve)
     if better is None or better.code != NOT_FULL:
         return None if better and better.code == "batching-off" and above and above.gains else better
+    if waits_for_streams(run):
+        return streams_for_batches(run, better)
     advice = better.advice
     if far and far.stalls and advice != FILL:
         if not any(_leaves_waiting(one, curve) for one in far.runs):

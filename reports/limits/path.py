@@ -8,16 +8,18 @@ from reports.fold.path import Path
 from reports.fold.records import ratio
 from reports.format import digits, ms
 from reports.limit import UNKNOWN, Limit
+from reports.limits.http2 import stream_wait_said, waits_for_windows
 from reports.limits.shares import (
     MOST,
     at_least,
     has_caveat,
+    held_ns,
     in_flight,
+    kilobytes,
     path_ns,
     path_share,
     saturated,
     server_share,
-    service_ns,
 )
 from reports.summary.link import carried_per_s, link_rate
 from reports.summary.network import ALWAYS_BUSY, FULL_WINDOW, always_full
@@ -64,7 +66,7 @@ def link(run: Summary) -> Limit | None:
 def few_connections(run: Summary) -> Limit | None:
     """Requests share connections, or lose segments, while each is held by a window and the link has room."""
     path = run.path
-    if path is None or saturated(run):
+    if path is None or saturated(run) or waits_for_windows(run):
         return None
     if held := _held(run, path):
         return Limit("connections", _evidence(run, path, held), _advice(run))
@@ -159,18 +161,26 @@ def _on_the_path(run: Summary, path: Path) -> bool:
 
 def _takes_turns(run: Summary) -> bool:
     """Whether requests wait for their turn on a connection that takes one at a time, as HTTP/1.1's do."""
-    waited = ratio(run.phases.send_ns, service_ns(run))
     if run.protocol != "http" or always_full(run):
         return False  # a connection that always carries what it can leaves nothing to others on a full link
-    return shares_connections(run) and at_least(waited, MOST)
+    return shares_connections(run) and at_least(_send_share(run), MOST)
+
+
+def _send_share(run: Summary) -> float | None:
+    return ratio(run.phases.send_ns, held_ns(run))
+
+
+def _sent_late_said(run: Summary) -> str:
+    what = "call" if run.protocol == "grpc" else "request"
+    return f"{ms(run.phases.send_ns)} of {ms(held_ns(run))} ms passed before a {what} was sent"
 
 
 def _turns_said(run: Summary) -> str:
     seen = run.tcp_connections or 0
     count = "1 connection" if seen == 1 else f"{seen:,} connections"
-    waited = f"{ms(run.phases.send_ns)} of {ms(service_ns(run))} ms passed before a request was sent"
     return (
-        f"{digits(in_flight(run) or 0.0)} requests under way on {count}, which take one at a time; {waited}"
+        f"{digits(in_flight(run) or 0.0)} requests under way on {count}, which take one at a time; "
+        f"{_sent_late_said(run)}"
     )
 
 
@@ -200,6 +210,8 @@ def _evidence(run: Summary, path: Path, held: str) -> str:
     lost = loss_share(path)
     if lost and path.retransmits:
         said.append(f"{path.retransmits:,} segments ({digits(100 * lost)} %) were retransmitted")
+    if run.protocol == "grpc" and shares_connections(run) and at_least(_send_share(run), MOST):
+        said.append(f"calls stand behind one another: {_sent_late_said(run)}")
     if at_least(path_share(run), MOST):
         return "; ".join([*said, _path_said(run)])
     return "; ".join([*said, f"{kilobytes(path.not_sent_bytes or 0.0)} waited to be sent on each"])
@@ -211,7 +223,7 @@ def round_trips_said(path: Path) -> str:
 
 
 def _path_said(run: Summary) -> str:
-    return f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms a request"
+    return f"the path took {ms(path_ns(run))} of {ms(held_ns(run))} ms a request{stream_wait_said(run)}"
 
 
 def _advice(run: Summary) -> str:
@@ -220,11 +232,6 @@ def _advice(run: Summary) -> str:
     if run.channels not in ("", "per-user") and shares_connections(run):
         return "Give each user its own connection: --channels per-user."
     return "Use more users or workers, and so more connections: each carries only what its window allows."
-
-
-def kilobytes(value: float) -> str:
-    """Bytes in words."""
-    return f"{digits(value / 1e3)} kB"
 
 
 def _mbit(bytes_per_s: float) -> str:

@@ -6,7 +6,6 @@ from reports.fold.records import ratio
 from reports.format import digits, ms, plural
 from reports.limit import UNKNOWN, Limit
 from reports.limits.client import cpu_said, used_pct
-from reports.limits.gpu import full_gpu
 from reports.limits.path import near_least, shares_connections, shows_room
 from reports.limits.server import HOST_BUSY_PCT
 from reports.limits.shares import (
@@ -14,6 +13,7 @@ from reports.limits.shares import (
     MOST,
     UNEXPLAINED_ADVICE,
     at_least,
+    full_gpu,
     path_share,
     server_share,
     service_ns,
@@ -33,6 +33,8 @@ CODEC_CPU = 0.5
 PART_ADVICE = {
     "encode and decode": "Find what holds the client up while it builds requests or reads answers.",
     "send": "Look at what the client waits for before it can send: shared connections, a full send buffer.",
+    "stream wait": "Raise the server's limit of concurrent streams, or use more connections.",
+    "flow wait": "Look at why the server gives no credit: what it reads slowly, and its HTTP/2 windows.",
     "input": "Look at what the server does with its input: copies, transfers to the device.",
     "output": "Look at what the server does with its output: copies, transfers from the device.",
     "receive": "Look at how the server writes its answers, and at proxies before it.",
@@ -56,6 +58,8 @@ def untold_part(run: Summary) -> Limit | None:
 
 def _untold(run: Summary) -> Iterator[tuple[str, float | None]]:
     """Parts that have no cause where no rule names one, by name; those that are no wonder are left out."""
+    yield "stream wait", run.phases.stream_wait_ns
+    yield "flow wait", run.phases.flow_wait_ns
     yield "send", run.phases.send_ns
     yield "receive", run.phases.receive_ns
     if not _codec_computes(run):

@@ -13,6 +13,7 @@ from reports.limits.batching import slow_shape
 from reports.limits.client import AWAITED_PCT, client_cpu, client_loop, client_ports
 from reports.limits.cpu import client_stolen, client_throttled, server_stolen, server_throttled
 from reports.limits.ends import downlink, handshake, nagle, server_intake
+from reports.limits.http2 import http2_window, streams
 from reports.limits.path import (
     few_connections,
     fills_windows,
@@ -138,8 +139,8 @@ def unexplained(run: Summary) -> Limit | None:
         return Limit(UNKNOWN, f"the parts come to more than was measured: {said}", advice)
     handling = HANDLING_NS + 1e9 * (run.counts.request_bytes or 0) / HANDLING_BYTES_PER_S
     others = (run.server.queue_ns, run.server.compute_ns, run.server.other_ns, path_ns(run))
-    codec = (run.phases.encode_ns, run.phases.decode_ns)
-    if left > handling and left > max(part or 0.0 for part in (*others, *codec)):
+    own = (run.phases.encode_ns, run.phases.decode_ns, run.phases.stream_wait_ns)
+    if left > handling and left > max(part or 0.0 for part in (*others, *own)):
         return Limit(UNKNOWN, f"the largest part is unexplained: {said}{network}", advice)
     return None
 
@@ -217,6 +218,8 @@ RULES: tuple[Rule, ...] = (
     server_stolen,
     # What waits before the server keeps it from being loaded; what waits in it fills the path only a little.
     link,
+    # A closed window leaves connections idle, which then look like few.
+    http2_window,
     server_intake,
     handshake,
     few_connections,
@@ -225,6 +228,8 @@ RULES: tuple[Rule, ...] = (
     server_preprocess,
     server_queue,
     server_compute,
+    # Calls wait for a stream wherever those that have one are held up: what holds these is named first.
+    streams,
     # No other rule holds, and what was measured does not show that there is room either.
     several_untold,
     server_unread,

@@ -6,11 +6,13 @@ from reports.caveats.attribution import COLD_SHARE
 from reports.fold.server import EnsembleStep
 from reports.format import digits, ms
 from reports.limit import UNKNOWN, Limit
-from reports.limits.gpu import full_gpu
+from reports.limits.http2 import stream_wait_said, waits_for_streams
 from reports.limits.shares import (
     MOST,
     SATURATED,
     at_least,
+    full_gpu,
+    held_ns,
     in_flight,
     path_ns,
     saturated,
@@ -170,7 +172,7 @@ def server_compute(run: Summary) -> Limit | None:
 
 
 def _work_said(run: Summary, part: str, took_ns: float | None) -> list[str]:
-    said = [f"{part} took {ms(took_ns)} of {ms(service_ns(run))} ms a request"]
+    said = [f"{part} took {ms(took_ns)} of {ms(held_ns(run))} ms a request{stream_wait_said(run)}"]
     if run.server.queue_ns is not None:
         said.append(f"requests waited {ms(run.server.queue_ns)} ms")
     device = exhausted(run)
@@ -244,7 +246,7 @@ def fullest_step(run: Summary) -> str:
     Where it is not known how busy a step was, most of the time in its queue shows that it is full: then that
     of another one, which is known, holds up less.
     """
-    steps, whole = run.server.steps, service_ns(run) or 0.0
+    steps, whole = run.server.steps, held_ns(run) or 0.0
     most = max((step.busy for step in steps.values() if step.busy is not None), default=0.0)
     full = [name for name, step in steps.items() if at_least(step.busy, max(SATURATED, most - ALIKE_BUSY))]
     if whole > 0:
@@ -257,11 +259,12 @@ def loaded(run: Summary) -> bool:
     """Whether the server has no room; by its share of the time where how busy it was is not known.
 
     What a gateway's upstream takes of it may be its queue, its work or the way there: that tells nothing.
-    Nor does the share tell anything where others serve a part of the requests.
+    Nor does the share tell anything where others serve a part of the requests, or where only so many are
+    at the server as it allows streams.
     """
     if run.server.busy is not None:
         return saturated(run)
-    if run.server.several:
+    if run.server.several or waits_for_streams(run):
         return False
     share = server_share(run)
     return share is not None and share - (upstream_share(run) or 0.0) >= MOST_SHARE
@@ -299,14 +302,15 @@ def queue_leads(run: Summary) -> bool:
     Where these are known to be idle at times, only if so many wait that none can have found one idle.
     """
     waited, whole, work = _model_queue_ns(run), service_ns(run), _model_work_ns(run)
-    if waited is None or not whole or whole < 0:
+    held = held_ns(run)
+    if waited is None or not whole or not held or min(whole, held) < 0:
         return False
     instances = (run.serving.instances if run.serving else None) or 1
     waiting_each = (in_flight(run) or 0.0) * (waited / whole) / instances
     if run.server.busy is not None and not saturated(run):
         occupied = run.load == "closed" and run.server.busy >= OCCUPIED and waiting_each >= WAITING_EACH
-        return occupied and waited >= QUEUE_SHARE * whole
-    if waited >= QUEUE_SHARE * whole:
+        return occupied and waited >= QUEUE_SHARE * held
+    if waited >= QUEUE_SHARE * held:
         return True
     if not loaded(run):
         return False

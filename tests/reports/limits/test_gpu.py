@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reports.limits.gpu import full_gpu
 from reports.limits.rules import limit_of
+from reports.limits.shares import full_gpu
 from reports.machines.gpus import GpuUse
 from reports.summary.summary import Summary
 from tests.reports.limit_runs import at_server

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reports.fold.http2 import Http2
 from reports.fold.path import Path
 from reports.fold.server_facts import Serving
 from reports.fold.windows import Offered
@@ -30,6 +31,8 @@ SICK = [
     on_path(2_100, {"rtt_ns": 60.0 * MS}, level=16, in_flight=16.0),
     a_run(load="open", arrivals="poisson", level=200.0, offered=Offered(200.0, 1, 5.0), due=1_000, dropped=0),
     a_run(link_bytes_per_s=130e6),
+    a_run(path={"http2": Http2(streams=4, streams_allowed=4)}, stream_wait_ns=15 * MS),
+    a_run(path={"http2": Http2(stream_stalls=9_000, stream_stalled_ns=10_000 * MS)}, flow_wait_ns=10 * MS),
 ]
 
 

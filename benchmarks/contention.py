@@ -1,5 +1,7 @@
 """Is the published gap of HTTP and gRPC met over an emulated path and named, and is it absent without one?
 
+Our own wire and grpcio must agree on one channel and on own channels: then it is no library's gap.
+
 python -m benchmarks.contention [wan-a100 | wan-rtx4090 | lan]
 """
 
@@ -14,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bounds import Bounds
+from reports.format import with_interval
 from tests.locustfiles.console import Console
 
 LOCUSTFILE = "locustfiles/step7_contention.py"
 HTTP_OFF, GRPC_OFF, RECOVERED = 0.15, 0.25, 0.95
 STUDY_S = 1500
-CONNECTIONS = {"R0": 16, "R2": 1, "R4": 16, "R6": 4}
+CONNECTIONS = {"R0": 16, "R1": 1, "R2": 1, "R4": 16, "R5": 4, "R6": 4, "R8": 1, "R9": 16, "R3": 1}
 """Arms of docs/contention.md, and the TCP connections that the kernel must have seen in each."""
+LESS, MORE = 0.9, 1.1
+"""Of our own wire's images/s: grpcio's agree where their 95 % interval holds 1, or the ratio is between."""
 MEASURED = (0, 3)
 """Exit codes of a study with a verdict: with 3 a run is invalidated, and its other repeats stand for it."""
 
@@ -63,7 +68,7 @@ def judge(bounds: Bounds, case: Case, found: Mapping[str, Any] | None) -> None:
         bounds.unread(f"{case.link}: a verdict")
         return
     arms = {arm["arm"]: arm for arm in found["arms"]}
-    if missing := sorted({*CONNECTIONS, "R1", "R3", "R5"} - arms.keys()):
+    if missing := sorted(CONNECTIONS.keys() - arms.keys()):
         bounds.unread(f"{case.link}: {', '.join(missing)}")
         return
     rate = {name: float(arm["images_per_s"] or 0) for name, arm in arms.items()}
@@ -76,12 +81,29 @@ def judge(bounds: Bounds, case: Case, found: Mapping[str, Any] | None) -> None:
         bounds.at_most(f"  HTTP, off from {case.http}", off(rate["R0"], case.http), HTTP_OFF)
         bounds.at_most(f"  gRPC on one channel, off from {case.grpc}", off(rate["R2"], case.grpc), GRPC_OFF)
         bounds.at_most("  HTTP over gRPC with own connections", rate["R0"] / rate["R4"], 1 / RECOVERED)
+        judge_senders(bounds, found)
     for name, connections in CONNECTIONS.items():
         bounds.exactly(f"  TCP connections of {name}", arms[name]["tcp_connections"], connections)
     bounds.exactly(f"  verdict is {case.cause} (it is {found['cause']})", found["cause"] == case.cause, True)
     limits = " and ".join(arms[name]["limit"] or "none" for name in ("R0", "R2"))
     named = all(arms[name]["limit"] not in ("", "inconclusive") for name in ("R0", "R2"))
     bounds.exactly(f"  limits are named: {limits}", named, True)
+
+
+def judge_senders(bounds: Bounds, found: Mapping[str, Any]) -> None:
+    """Whether grpcio and our own wire agree: over a path, which carries less than either could send."""
+    for pair in found["senders"]:
+        bounds.verdict(f"  grpcio over own wire, {pair['channels']}", *agreement(pair))
+    ruled_out = any(line["says"].get("client-library") == "against" for line in found["evidence"])
+    bounds.exactly("  the library is ruled out", ruled_out, True)
+
+
+def agreement(pair: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The ratio of both senders, what it should be, and whether it is."""
+    low, high = pair["ratio_low"] or pair["ratio"], pair["ratio_high"] or pair["ratio"]
+    agree = low <= 1 <= high or LESS <= pair["ratio"] <= MORE
+    shown = with_interval(pair["ratio"], pair["ratio_low"], pair["ratio_high"])
+    return shown, f"1, or {LESS}–{MORE}", "holds" if agree else "BROKEN"
 
 
 def off(figure: float, published: float) -> float:

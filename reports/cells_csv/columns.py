@@ -65,6 +65,7 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     **figures("counts", "connects_per_request"),
     **figures("", "network_most_ms"),
     "users_busy": users_busy,
+    **figures("phases", "stream_wait_ms flow_wait_ms"),
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)

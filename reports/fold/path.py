@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
+from reports.fold.http2 import Http2, Http2Records
 from reports.fold.records import LastWords, Weighted, ratio
 from reports.ledger.ledger import Record
 
@@ -41,7 +42,8 @@ class Path:
     Means of a connection over the looks at it: `unacked_bytes` that were under way, save two segments whose
     acknowledgement a receiver may hold back; `not_sent_bytes`, handed to the kernel and not yet sent;
     `window_bytes`, the receiver's window; `pacing_bytes_per_s`, at which the kernel lets segments go.
-    `bbr_share` of the connections have BBR as their congestion control.
+    `bbr_share` of the connections have BBR as their congestion control. `http2` is what our own wire told, of
+    connections that carry HTTP/2.
     """
 
     asked: int | None = None
@@ -68,6 +70,7 @@ class Path:
     window_bytes: float | None = None
     pacing_bytes_per_s: float | None = None
     bbr_share: float | None = None
+    http2: Http2 | None = None
 
     @property
     def sent_wire_bytes(self) -> int | None:
@@ -87,7 +90,7 @@ def wire_bytes(payload_bytes: int | None, segments: int | None) -> int | None:
 
 def standing_alone(path: Path) -> Path:
     """What holds at each look, without what grew between them: of some connections that was not seen."""
-    kept = ("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes", "bbr_share")
+    kept = ("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes", "bbr_share", "http2")
     return Path(**{name: getattr(path, name) for name in kept})
 
 
@@ -106,6 +109,7 @@ class PathRecords:
         """How long connections there were, of the records that say how much of it they were busy."""
         self._sent = defaultdict[str, dict[str, int]](lambda: defaultdict(int))
         self._standing = {name: LastWords(name) for name in ("asked", "connections")}
+        self._http2 = Http2Records()
 
     def add(self, records: Iterable[Record]) -> None:
         """Takes in seconds of workers."""
@@ -125,11 +129,13 @@ class PathRecords:
             self._of_worker(told["worker"], told)
             for words in self._standing.values():
                 words.add(record)
+            self._http2.add(record)
 
     def close(self, seconds: Iterable[int]) -> None:
         """Of these seconds nothing more comes."""
         for words in self._standing.values():
             words.close(seconds)
+        self._http2.close(seconds)
 
     def _of_worker(self, worker: str, told: Record) -> None:
         sent = self._sent[worker]
@@ -168,6 +174,7 @@ class PathRecords:
             cwnd_share=None if rwnd is None or sndbuf is None else max(0.0, 1 - rwnd - sndbuf),
             wire_bytes_per_s=self._wire_bytes_per_s(),
             wire_bytes_per_image=ratio(both_bytes, images),
+            http2=self._http2.http2(),
         )
 
     def _total(self, name: str) -> int | None:

@@ -15,6 +15,8 @@ from reports.ledger.ledger import Record
 MILLI = 1_000
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
+HTTP2_PHASES = ("stream_wait", "flow_wait")
+"""Those of a call on our own HTTP/2 connections, before it is sent."""
 REFUSALS = ("429", "RESOURCE_EXHAUSTED", "503", "UNAVAILABLE")
 """Codes by which a server refuses a request that it might take at another time."""
 CONNECT, SENT = "connect", "send"
@@ -170,11 +172,14 @@ def abandoned(workers: Mapping[str, Windows], drained: Sequence[Record]) -> int:
 class ClientPhases:
     """Means per success of the service time's parts on the client; None where one is not told apart.
 
-    `connect_ns` is a mean over all successes, those that went over a kept connection included.
+    `connect_ns` is a mean over all successes, those that went over a kept connection included. Of HTTP/2 are
+    `stream_wait_ns`, the wait for a free stream, and `flow_wait_ns`, that for a window to send into.
     """
 
     connect_ns: float | None = None
     encode_ns: float | None = None
+    stream_wait_ns: float | None = None
+    flow_wait_ns: float | None = None
     send_ns: float | None = None
     wait_ns: float | None = None
     receive_ns: float | None = None
@@ -184,20 +189,25 @@ class ClientPhases:
 def client_phases(found: Windows) -> ClientPhases:
     """From the histograms of the phases."""
     means = {f"{phase}_ns": mean_ns(found.histogram(phase)) for phase in PHASES}
+    means |= {f"{phase}_ns": _per_success(found, phase) for phase in HTTP2_PHASES}
     return ClientPhases(connect_ns=_connect_ns(found), **means)
 
 
 def _connects(found: Windows) -> int | None:
-    """Successes for which a connection was made; None where it is not known: a gRPC library does not tell."""
+    """Successes for which a connection was made; None where it is not known: grpcio does not tell."""
     return found.connects if found.histogram(SENT).total else None
 
 
 def _connect_ns(found: Windows) -> float | None:
     """Making connections, per success."""
-    if _connects(found) is None:
-        return None
-    made = found.histogram(CONNECT)
-    return ratio((mean_ns(made) or 0.0) * made.total, found.ok)
+    return None if _connects(found) is None else _per_success(found, CONNECT) or 0.0
+
+
+def _per_success(found: Windows, phase: str) -> float | None:
+    """A mean over all successes, also over those that did not have the phase; None where none had it."""
+    some = found.histogram(phase)
+    mean = mean_ns(some)
+    return None if mean is None else ratio(mean * some.total, found.ok)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from pyarrow import parquet
 
 from reports.ledger.files import check_regular
 from reports.ledger.ledger import LedgerError
-from reports.ledger.results import COLUMNS, FILE_NAME, NUMBERS
+from reports.ledger.results import COLUMNS, FILE_NAME, LATER_NUMBERS, NUMBERS
 
 TYPES = {
     **dict.fromkeys(("cell", "worker", "error"), "category"),
@@ -38,6 +38,7 @@ def _read(path: Path) -> DataFrame:
     made = parquet.read_table(path).to_pandas(types_mapper=whole.get, ignore_metadata=True)
     if "request_id" not in made:  # as in files from before --trace
         made["request_id"] = ""
-    if "connect_ns" not in made:
-        made["connect_ns"] = None
+    for name in ("connect_ns", *LATER_NUMBERS):
+        if name not in made:
+            made[name] = None
     return made[list(COLUMNS)]

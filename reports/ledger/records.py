@@ -28,7 +28,10 @@ WHOLE = {
     "run": ("hosts",),
 }
 """Fields of each kind that are whole numbers, where they are there."""
-COUNTS = {"window": ("failures", "failure_codes", "refused_for", "server_ns", "out_of_range")}
+COUNTS = {
+    "window": ("failures", "failure_codes", "refused_for", "server_ns", "out_of_range"),
+    "path": ("http2",),
+}
 """Fields that hold a whole number for each of some names."""
 WHOLE_OF_GPU = (
     *("memory_total_bytes", "memory_free_bytes", "throttle_reasons", "other_processes"),
@@ -112,7 +115,7 @@ def is_whole(value: Any) -> bool:
 
 
 def _are_counts(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(one) is int for one in value.values())
+    return isinstance(value, dict) and all(type(one) is int and one < MOST for one in value.values())
 
 
 def _are_texts(value: Any) -> bool:

@@ -10,6 +10,8 @@ from reports.summary.summary import Summary
 
 AS_PUBLISHED = {"http": ("", "per-user"), "grpc": ("shared", "same-args")}
 """Channels by protocol, as the published clients had them; older ledgers do not tell HTTP's."""
+EQUAL_CHANNELS = "same-args"
+"""One connection where grpcio sends, which joins channels of equal arguments; our own wire does not."""
 THREE_BACKENDS = "step6a"
 Figure = Callable[[Row], float | None]
 Figures = Mapping[str, Sequence[Row]]
@@ -62,7 +64,17 @@ def as_published(run: Summary) -> bool:
     """
     if run.congestion or (run.workers or 1) > 1:
         return False
+    if run.channels == EQUAL_CHANNELS and by_own_wire(run):
+        return run.serial
     return run.serial or run.channels in AS_PUBLISHED.get(run.protocol, ())
+
+
+def by_own_wire(run: Summary) -> bool:
+    """Whether our own HTTP/2 sent a run's gRPC requests: grpcio does not tell when one was sent.
+
+    False, too, where no request was answered, which would tell.
+    """
+    return run.protocol == "grpc" and run.phases.send_ns is not None
 
 
 def sourced(value: float | None, it: Row, notes: Footnotes) -> TableCell:

@@ -33,7 +33,8 @@ def remainder(run: Summary) -> Remainder:
     if kernel_ns is None:
         return Remainder(unexplained_ns=left_ns)
     room_ns = max(0.0, left_ns)
-    most_ns = min(room_ns, max(least_round_trip_ns(run), kernel_ns - (run.phases.send_ns or 0.0)))
+    after_ns = kernel_ns - _before_sent_ns(run, _filling_ns(run))
+    most_ns = min(room_ns, max(least_round_trip_ns(run), after_ns))
     proven_ns = min(most_ns, proven_network_ns(run))
     return Remainder(proven_ns, most_ns, left_ns - proven_ns)
 
@@ -44,23 +45,52 @@ def in_kernel_ns(run: Summary) -> float | None:
     A connection is busy from the first byte handed to it to the acknowledgement of the last. Where several
     requests share one, an instant counts for those that may have had unacknowledged bytes then.
     """
-    if run.path is None or run.path.busy_ns is None or not run.succeeded:
-        return None
-    return run.path.busy_ns / run.succeeded * unacknowledged(run)
+    busy_ns = _busy_ns(run)
+    return None if busy_ns is None else busy_ns * unacknowledged(run)
+
+
+def _busy_ns(run: Summary) -> float | None:
+    """How long a connection was busy for each success."""
+    return ratio(run.path.busy_ns if run.path else None, run.succeeded)
+
+
+def _before_sent_ns(run: Summary, held_ns: float) -> float:
+    """How much of a busy connection's time, per success, went by before a last byte was handed over.
+
+    That is `send`, and `held_ns` of the wait for HTTP/2's windows, while what filled one is on the network.
+    Of calls that share a connection, some are in these phases while another is sent: together they may take
+    longer than the connection was busy, but their turns do not.
+    """
+    return min((run.phases.send_ns or 0.0) + held_ns, _busy_ns(run) or 0.0)
+
+
+def _filling_ns(run: Summary) -> float:
+    """How long, per success, a closed HTTP/2 window had its bytes on the network: a round trip at the least.
+
+    The last of them was handed over when the window closed. What a stall takes beyond its round trip may be
+    the server's, which then has all that was sent.
+    """
+    http2 = run.path.http2 if run.path else None
+    if http2 is None or not run.succeeded:
+        return 0.0
+    stalls = (http2.stream_stalls or 0) + (http2.connection_stalls or 0)
+    stalled_ns = (http2.stream_stalled_ns or 0) + (http2.connection_stalled_ns or 0)
+    return min(stalls * least_round_trip_ns(run), stalled_ns) / run.succeeded
 
 
 def proven_network_ns(run: Summary) -> float:
     """The least time that a request was on the network after it was sent, by three bounds.
 
     The answer to its last byte took a round trip; its bytes took their time at the rate at which connections
-    delivered; and while a connection carried what its windows allow, each of its requests waited for it.
+    delivered; and while a connection carried what its windows allow, each of its requests waited for it. Both
+    also went on while the request was being sent, which is in `send` and `flow_wait`.
     """
-    path, send_ns = run.path, run.phases.send_ns or 0.0
-    if path is None:
+    if run.path is None:
         return 0.0
+    before_ns = _before_sent_ns(run, run.phases.flow_wait_ns or 0.0)
     carrying_ns = (in_kernel_ns(run) or 0.0) * (windows_filled(run) or 0.0)
     sending_ns = min(_delivery_ns(run) or 0.0, in_kernel_ns(run) or 0.0)
-    return max(least_round_trip_ns(run), sending_ns - send_ns, carrying_ns - send_ns)
+    return max(least_round_trip_ns(run), sending_ns - before_ns, carrying_ns - before_ns)
 
 
 def least_round_trip_ns(run: Summary) -> float:
@@ -112,12 +142,12 @@ def unacknowledged(run: Summary) -> float:
     """How many of the requests on a busy connection had unacknowledged bytes, at most, and at least 1.
 
     All that were under way, where nobody looked at the bytes: those at the server then count, too. So they do
-    on a full connection, where the client's library holds back what the kernel does not take.
+    on a full connection, where grpcio holds back what the kernel does not take; ours does so in `send`.
     """
     path, sharers = run.path, sharing(run)
     if path is None or path.unacked_bytes is None or path.not_sent_bytes is None or not path.busy_share:
         return sharers
-    if always_full(run):
+    if always_full(run) and run.phases.send_ns is None:
         return sharers
     held = ratio((path.unacked_bytes + path.not_sent_bytes) / path.busy_share, run.counts.request_bytes)
     # One more is begun and one more ends within the bytes that are held.

@@ -188,6 +188,8 @@ PARTS = {
     "send_delay": "send_delay.mean_ns",
     "connect": "phases.connect_ns",
     "encode": "phases.encode_ns",
+    "stream_wait": "phases.stream_wait_ns",
+    "flow_wait": "phases.flow_wait_ns",
     "send": "phases.send_ns",
     "network": "network_ns",
     "server_queue": "server.queue_ns",

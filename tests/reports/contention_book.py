@@ -22,20 +22,23 @@ ARMS: dict[str, tuple[str, str, int, str, str, int]] = {
     "R0": ("http", "per-user", 1, "prepared", "", 16),
     "R1": ("http", "shared", 1, "prepared", "", 1),
     "R2": ("grpc", "shared", 1, "prepared", "", 1),
-    "R3": ("grpc", "same-args", 1, "prepared", "", 1),
+    "R3": ("grpc", "same-args", 1, "library", "", 1),
     "R4": ("grpc", "per-user", 1, "prepared", "", 16),
     "R5": ("grpc", "pool:4", 1, "prepared", "", 4),
     "R6": ("grpc", "shared", 4, "prepared", "", 4),
     "R8": ("grpc", "shared", 1, "library", "", 1),
+    "R9": ("grpc", "per-user", 1, "library", "", 16),
     "R12": ("grpc", "shared", 1, "prepared", "bbr", 1),
 }
 BY_CONNECTIONS = {
     **{"R0": 42.0, "R1": 6.9, "R2": 7.4, "R3": 7.5, "R4": 41.8, "R5": 27.0, "R6": 28.9},
-    **{"R8": 7.2, "R12": 40.0},
+    **{"R8": 7.2, "R9": 41.9, "R12": 40.0},
 }
 BY_CPU = {
-    **{"R0": 42.0, "R1": 41.5, "R2": 7.4, "R3": 7.3, "R4": 7.6, "R5": 7.5, "R6": 28.0, "R8": 4.0, "R12": 7.3}
+    **{"R0": 42.0, "R1": 41.5, "R2": 7.4, "R3": 4.1, "R4": 7.6, "R5": 7.5, "R6": 28.0, "R8": 4.0},
+    **{"R9": 4.1, "R12": 7.3},
 }
+BY_LIBRARY = {"R0": 42.0, "R1": 41.5, "R2": 41.8, "R4": 42.0, "R8": 20.0, "R9": 20.5}
 SPREAD = (1.0, 0.97, 1.03)
 """Of a figure from repeat to repeat."""
 
@@ -54,7 +57,11 @@ def a_study(**header: Any) -> Book:
 
 def axes_of(code: str, link: str, many: bool = True) -> Record:
     """What the plan tells of an arm; `many`: the study varies them, so that their names are in the cell's."""
-    _, channels, workers, client, congestion, _ = ARMS[code]
+    return _axes(ARMS[code], link, many)
+
+
+def _axes(arm: tuple[str, str, int, str, str, int], link: str, many: bool) -> Record:
+    _, channels, workers, client, congestion, _ = arm
     words = (link, channels, f"{workers}w", client if client == "library" else "", congestion)
     told = {"channels": channels, "client": client, "workers": workers, "hosts": 1}
     variant = "/".join(word for word in words if word) if many else ""
@@ -67,22 +74,40 @@ def an_arm(
     """One run of an arm with 16 users whose images per second are as said; `cpu_pct` is of its workers.
 
     A request takes the server `compute_ns` and 0.1 ms more; `again_per_10k` segments are sent again.
+    `before`: by a version that had no own wire, where grpcio sent prepared requests, equal channels' too.
     """
-    protocol, _, workers, _, _, connections = ARMS[code]
+    before = more.pop("before", False)
+    arm = ("grpc", "same-args", 1, "prepared", "", 1) if before and code == "R3" else ARMS[code]
+    protocol, _, workers, client, _, connections = arm
     cpu_pct, compute_ns = more.pop("cpu_pct", 6.0), more.pop("compute_ns", 5_000_000)
     again_per_10k = more.pop("again_per_10k", 7)
     loads = {f"w{at}": [round(USERS / rate * 1e9)] * (REQUESTS // workers) for at in range(workers)}
-    counters, axes = triton(REQUESTS, 1, compute_ns), axes_of(code, link)
+    counters, axes = triton(REQUESTS, 1, compute_ns), _axes(arm, link, many=True)
     if "workers_asked" in more:
         axes |= {"workers": more.pop("workers_asked"), "hosts": 0}
     tag = book.add(
         f"emulated-{protocol}", 1, USERS, loads, repeat=repeat, axes=axes, counters=counters, **more
     )
     book.serving(tag, instances=16)
+    told: Record = {}
+    if protocol == "grpc" and client == "prepared" and not before:
+        book.phases(tag, **own_wire(rate, compute_ns))
+        told = {"http2": {"connections": connections // workers, "streams": USERS // connections}}
     for worker in loads:
-        book.path(tag, worker, **carried(rate, connections // workers, workers, again_per_10k))
+        book.path(tag, worker, **carried(rate, connections // workers, workers, again_per_10k), **told)
         book.records.append(health_line(tag, worker, cpu_pct=cpu_pct, lags_ns=[300_000]))
     return tag
+
+
+def own_wire(rate: float, compute_ns: int) -> Record:
+    """What the own wire tells of a request: sent for a second of its time, to the last byte."""
+    waited_ns = compute_ns + 14_000_000
+    return {
+        "send": max(0, round(USERS / rate * 1e9) - waited_ns),
+        "wait": waited_ns,
+        "receive": 0,
+        "decode": 0,
+    }
 
 
 def carried(rate: float, connections: int, workers: int, again_per_10k: int = 7) -> Record:

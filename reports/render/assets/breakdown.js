@@ -1,7 +1,7 @@
 // Where a request's time goes: stacked bars, a panel for each batch and load.
 
-const PATTERNS = { send_delay: 0, connect: 2, encode: 1, send: 0, network: 2, server_queue: 1, server_compute: 0,
-  server_other: 2, receive: 0, decode: 2, unclear: 1, unexplained: 3 };
+const PATTERNS = { send_delay: 0, connect: 2, encode: 1, stream_wait: 1, flow_wait: 2, send: 0, network: 2,
+  server_queue: 1, server_compute: 0, server_other: 2, receive: 0, decode: 2, unclear: 1, unexplained: 3 };
 const DECALS = [
   { symbol: "none" },
   { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: -Math.PI / 4, color: "rgba(255,255,255,0.35)" },

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reports.published_figures.figures import EQUAL_CHANNELS, by_own_wire
 from reports.stats.figures import images_per_s, pair_name, pairing, stems
 from reports.stats.repeats import Runs, Spread, grouped, over, spread_of
 from reports.study.study import Study
@@ -13,14 +14,23 @@ from reports.summary.summary import Summary, tainting
 STILL_EVIDENCE = frozenset({"client-bound"})
 """Invalidates a figure as the server's; here the client may be the very cause that is looked for."""
 PROTOCOLS = {"http": "HTTP", "grpc": "gRPC"}
+OWN_WIRE, GRPCIO = "own wire", "grpcio"
+"""What sends gRPC's requests: the suite's own HTTP/2, or the library, which older versions had alone."""
+BY_LIBRARY = "library"
+"""The client whose requests are made and sent as a plain client does."""
 BASE_ARMS = (
     ("R0", "own connections", "http", "per-user"),
     ("R1", "one connection", "http", "shared"),
     ("R2", "one channel", "grpc", "shared"),
-    ("R3", "equal channels", "grpc", "same-args"),
     ("R4", "own connections", "grpc", "per-user"),
 )
 """Of the fewest processes: code, what its users have, protocol, channels."""
+GRPCIO_ARMS = (
+    ("R8", "one channel", "shared"),
+    ("R9", "own channels", "per-user"),
+    ("R3", "equal channels", "same-args"),
+)
+"""Of as many processes, sent by grpcio: code, what its users have, channels."""
 
 
 class ArmAxes(NamedTuple):
@@ -40,24 +50,27 @@ def axes_of(run: Summary, all_workers: int) -> ArmAxes:
     return ArmAxes(run.protocol, run.channels, workers, run.topology.hosts, run.client, run.congestion)
 
 
-def named_arms(known: Sequence[ArmAxes]) -> Iterator[tuple[str, str, ArmAxes]]:
+def named_arms(known: Sequence[ArmAxes], own_wire: bool = False) -> Iterator[tuple[str, str, ArmAxes]]:
     """The code and words of each arm that is among the axes, on as few hosts as it was tested on.
 
     The fewest processes with one gRPC channel are the base that everything else is one step away from.
+    `own_wire`: whether prepared requests were sent by it.
     """
-    usual = [axes for axes in known if axes.client != "library"] or known
-    plain = sorted(
-        (axes for axes in usual if not axes.congestion), key=lambda axes: (axes.workers, axes.hosts)
-    )
+    in_order = sorted(known, key=lambda axes: (axes.workers, axes.hosts))
+    usual = [axes for axes in in_order if axes.client != BY_LIBRARY] or in_order
+    plain = [axes for axes in usual if not axes.congestion]
     shared = [axes for axes in plain if axes[:2] == ("grpc", "shared")]
     least = min((axes.workers for axes in shared or known), default=0)
     for code, words, *way in BASE_ARMS:
         yield from [(code, words, axes) for axes in plain if axes[:3] == (*way, least)][:1]
     yield from _pooled(plain, [axes for axes in shared if axes.workers > least], least)
-    base = [axes for axes in known if axes[:3] == ("grpc", "shared", least)]
-    yield from [("R8", "by tritonclient", axes) for axes in base if axes not in usual][:1]
-    fast = [axes for axes in base if axes in usual and axes.congestion]
+    fast = [axes for axes in usual if axes[:3] == ("grpc", "shared", least) and axes.congestion]
     yield from [("R12", f"with {axes.congestion.upper()}", axes) for axes in fast][:1]
+    by_library = [axes for axes in in_order if axes not in usual and not axes.congestion]
+    for code, words, channels in GRPCIO_ARMS:
+        # Before there was another wire, equal channels were tested with prepared requests.
+        sent = plain + by_library if channels == EQUAL_CHANNELS and not own_wire else by_library
+        yield from [(code, words, axes) for axes in sent if axes[:3] == ("grpc", channels, least)][:1]
 
 
 def _pooled(
@@ -95,23 +108,32 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class ArmRuns:
-    """One arm: its code, what its users have in words, its planned runs, and those that are evidence."""
+    """One arm: its code, what its users have in words, its planned runs, and those that are evidence.
+
+    `sender` is what sent its requests, OWN_WIRE or GRPCIO; empty for HTTP.
+    """
 
     code: str
     words: str
     axes: ArmAxes
     planned: Runs
     runs: Runs
+    sender: str = ""
 
     @property
     def name(self) -> str:
-        """As sentences call it: `gRPC, one channel`."""
+        """As sentences call it: `gRPC, own wire, one channel`."""
         return f"{PROTOCOLS.get(self.axes.protocol, self.axes.protocol)}, {self.words}"
 
     @property
     def rate(self) -> Spread | None:
         """Images per second over its repeats; None where no run of it is evidence."""
         return spread_of(self.runs, images_per_s)
+
+    @property
+    def rates(self) -> dict[int, float]:
+        """Images per second by repeat."""
+        return {run.repeat: found for run in self.runs if (found := images_per_s(run))}
 
     @property
     def connections(self) -> int | None:
@@ -163,14 +185,35 @@ def _place(study: Study, case: Case) -> tuple[int, int, float, str, str]:
 
 
 def arms_of(runs: Sequence[Summary]) -> Arms:
-    """The arms that some runs of one case make up, in the order of the experiment."""
+    """The arms that some runs of one case make up: HTTP's, then gRPC's of the own wire, then grpcio's.
+
+    All prepared requests of a study over gRPC are sent the same way: any run tells which it was.
+    """
     all_there = max((run.workers or 0 for run in runs if not run.topology.workers), default=0)
     by_axes = grouped(runs, lambda run: axes_of(run, all_there))
-    named = {code: (words, axes) for code, words, axes in named_arms(list(by_axes))}
-    return {
-        code: ArmRuns(code, words, axes, by_axes[axes], [run for run in by_axes[axes] if is_evidence(run)])
-        for code, (words, axes) in named.items()
-    }
+    own_wire = any(by_own_wire(run) for run in runs)
+    found: dict[str, ArmRuns] = {}
+    for code, words, axes in named_arms(list(by_axes), own_wire):
+        planned, sender = by_axes[axes], sender_of(axes, own_wire)
+        evidence = [run for run in planned if is_evidence(run)]
+        found[code] = ArmRuns(code, _told(words, axes, own_wire), axes, planned, evidence, sender)
+    return found
+
+
+def sender_of(axes: ArmAxes, own_wire: bool) -> str:
+    """What sent an arm's requests; empty for HTTP."""
+    if axes.protocol != "grpc":
+        return ""
+    return OWN_WIRE if own_wire and axes.client != BY_LIBRARY else GRPCIO
+
+
+def _told(words: str, axes: ArmAxes, own_wire: bool) -> str:
+    """What its users have, with what sent its requests where studies differ in that."""
+    if axes.protocol != "grpc":
+        return words
+    if own_wire:
+        return f"{sender_of(axes, own_wire)}, {words}"
+    return f"{words}, by tritonclient" if axes.client == BY_LIBRARY else words
 
 
 def is_evidence(run: Summary) -> bool:

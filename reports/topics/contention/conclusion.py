@@ -11,16 +11,17 @@ from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
 from reports.published_figures.figures import RATE, Figures, as_published, beside, published_figures, sourced
-from reports.stats.paired import ADVISED_REPEATS
 from reports.stats.repeats import absence, hedge, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
+from reports.topics.contention.advice import ADVICE, beside_connections, limits_advice
 from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, ArmRuns, Arms, Case, cases, ratio_of
 from reports.topics.contention.experiments import (
     AGAINST,
     CONNECTIONS,
     CPU,
     FOR,
+    LIBRARY,
     LOOP,
     MUST_FIT,
     QUESTIONS,
@@ -28,32 +29,21 @@ from reports.topics.contention.experiments import (
     UNTELLING,
     ExperimentAnswer,
     each_user,
-    losses,
-    lossy,
+)
+from reports.topics.contention.senders import (
+    sender_pairs,
+    senders_record,
+    senders_said,
+    slower_on_one,
 )
 from reports.topics.contention.shared_server import explains_nothing
 
 NONE, INCONCLUSIVE = "none", UNKNOWN
 UNSURE = 0.67
 """Of HTTP's images/s: where the repeats allow gRPC to have less, it is not known to keep up."""
-KIN = (CPU, LOOP)
-"""What a process has for itself: more processes help against both."""
-ADVICE = {
-    CONNECTIONS: "Give gRPC a connection for each user (--channels per-user); in a client of your own, a "
-    "channel each with distinct arguments or grpc.use_local_subchannel_pool, or a pool of a few.",
-    CPU: "Add workers (--workers) or hosts, and send prepared requests: one process has one core.",
-    LOOP: "Find what the users call that does not yield to gevent, or add workers.",
-    INCONCLUSIVE: f"Run what is missing, and with --repeats {ADVISED_REPEATS}.",
-}
-LOSSY = (
-    "Packets were lost: where no policer drops them, BBR on the client helps too; so does a client nearer to "
-    "the server."
-)
-ALIKE_TO_A_BALANCER = (
-    "a balancer that pins a connection to one replica looks alike: there more connections help, BBR and a "
-    "nearer client do not."
-)
-DECIDING = ("R0", "R1", "R2", "R4", "R5", "R6")
+KIN = (CPU, LOOP, LIBRARY)
+"""What a client's process has for itself: more processes help against all of them."""
+DECIDING = ("R0", "R1", "R2", "R4", "R5", "R6", "R8", "R9")
 
 
 @dataclass(frozen=True)
@@ -106,13 +96,23 @@ def _alike(verdict: Conclusion) -> Conclusion:
         return replace(verdict, why=f"{share}: the repeats disagree")
     http, grpc = arms["R0"].limit or INCONCLUSIVE, arms["R2"].limit or INCONCLUSIVE
     limit = f"the limit of both is {http}" if http == grpc else f"HTTP's limit is {http}, gRPC's {grpc}"
+    cause = LIBRARY if slower_on_one(sender_pairs(arms)) else NONE
     # Where nothing is slower, nothing speaks for a cause of it.
     told = [
-        {cause: word for cause, word in line.says.items() if word == AGAINST} for line in verdict.evidence
+        {it: word for it, word in line.says.items() if word == AGAINST or it == cause}
+        for line in verdict.evidence
     ]
     lines = tuple(replace(line, says=says) for line, says in zip(verdict.evidence, told, strict=True))
-    advice = _limits_advice(arms, grpc)
-    return replace(verdict, cause=NONE, why=f"{share}; {limit}", advice=advice, evidence=lines)
+    advice = ADVICE[LIBRARY] if cause == LIBRARY else limits_advice(arms, grpc)
+    why = f"{share}; {limit}{_senders_said(arms)}"
+    return replace(verdict, cause=cause, why=why, advice=advice, evidence=lines)
+
+
+def _senders_said(arms: Arms) -> str:
+    """What our own wire and grpcio got, and whether it matters which of them sends; empty without a test."""
+    pairs = sender_pairs(arms)
+    by_connections = each_user(arms).says.get(CONNECTIONS) == FOR
+    return f"; {senders_said(pairs, by_connections)}" if pairs and all(it.as_many for it in pairs) else ""
 
 
 def _explained(verdict: Conclusion) -> Conclusion:
@@ -134,25 +134,9 @@ def _explained(verdict: Conclusion) -> Conclusion:
     unlike = [why for limit in by_limits if (why := explains_nothing(arms, limit))]
     for cause in (*by_limits, *by_test):
         if not explains_nothing(arms, cause):
-            return _concluded(verdict, cause, _limits_advice(arms, cause) or ADVICE.get(cause, ""))
+            return _concluded(verdict, cause, limits_advice(arms, cause) or ADVICE.get(cause, ""))
     changes_nothing = "a connection for each user changes nothing, and no limit of gRPC's was found"
     return replace(verdict, why=next(iter(unlike), changes_nothing))
-
-
-def beside_connections(arms: Arms) -> str:
-    """What else would help where one connection is too few, or what looks alike where no losses were seen."""
-    if lossy(arms):
-        return LOSSY
-    found = losses(arms)
-    few = f"Only {found[0]:,} segments ({digits(100 * found[1])} %) were lost" if found else ""
-    seen = "Losses were not counted" if not found else few if found[0] else "No losses were seen"
-    return f"{seen}: {ALIKE_TO_A_BALANCER}"
-
-
-def _limits_advice(arms: Arms, limit: str) -> str:
-    """What the rule for a limit advises in a run of gRPC that has it; empty without one."""
-    runs = [run for code in ("R4", "R2") if code in arms for run in arms[code].runs]
-    return next((run.limit.advice for run in runs if run.limit and run.limit.code == limit), "")
 
 
 def _concluded(verdict: Conclusion, cause: str, advice: str) -> Conclusion:
@@ -165,6 +149,7 @@ def _concluded(verdict: Conclusion, cause: str, advice: str) -> Conclusion:
     why = f"gRPC gets {one} images/s on one connection, {each} with one for each user, and HTTP {http}"
     if cause == CONNECTIONS and "R1" in verdict.arms and (alone := verdict.arms["R1"].rate):
         why += f"; HTTP on one connection gets {alone}"
+    why += _senders_said(verdict.arms)
     yet = [f"yet {line.figures}" for line in verdict.evidence if line.says.get(cause) == AGAINST]
     return replace(verdict, cause=cause, why=why, advice=advice, doubts=(*verdict.doubts, *yet))
 
@@ -215,6 +200,7 @@ CAUSES = {
     CONNECTIONS: "too few TCP connections",
     CPU: "the client's CPU",
     LOOP: "the client's event loop",
+    LIBRARY: "the client's gRPC library",
 }
 """In words; other causes are limits by their names."""
 
@@ -276,8 +262,9 @@ def arms_table(study: Study, verdict: Conclusion, figures: Figures) -> Table:
         study,
         f"HTTP against gRPC: {verdict.case}",
         "The same load; what varies is how many TCP connections carry it, and from how many processes. Own: "
-        "one for each user; equal: channels of equal arguments; processes: one channel in each. Images/s are "
-        "medians (lowest–highest of the repeats) of runs that are not invalidated, or only as client-bound; "
+        "one for each user; equal: channels of equal arguments, which grpcio joins; processes: one channel "
+        "in each. Own wire is the suite's own HTTP/2, grpcio the library. Images/s are medians "
+        "(lowest–highest of the repeats) of runs that are not invalidated, or only as client-bound; "
         "TCP are the connections that the kernel saw.",
         columns,
         verdict.arms.values(),
@@ -319,6 +306,7 @@ def record(verdict: Conclusion) -> dict[str, Any]:
         "contradictions": list(verdict.contradictions),
         "doubts": list(verdict.doubts),
         "arms": [_arm(verdict, arm) for arm in verdict.arms.values()],
+        "senders": senders_record(sender_pairs(verdict.arms)),
         "evidence": [
             {name: getattr(line, name) for name in ("question", "figures", "verdict", "says")}
             for line in verdict.evidence

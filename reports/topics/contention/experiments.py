@@ -11,10 +11,11 @@ from reports.limit import OF_THE_LOAD, OF_THE_SERVER, UNKNOWN
 from reports.limits.client import MOST_PCT, used_pct
 from reports.limits.path import LEAST_RETRANSMITS, LIMITED_SHARE, LOSS_SHARE
 from reports.stats.repeats import Spread
-from reports.topics.contention.arms import ArmRuns, Arms, pool_size, ratio_of
+from reports.topics.contention.arms import OWN_WIRE, ArmRuns, Arms, pool_size, ratio_of
+from reports.topics.contention.senders import all_alike, sender_pairs
 from reports.topics.contention.turn import turn_of, turn_said
 
-CONNECTIONS, CPU, LOOP = "connections", "client-cpu", "client-loop"
+CONNECTIONS, CPU, LOOP, LIBRARY = "connections", "client-cpu", "client-loop", "client-library"
 FOR, AGAINST = "for", "against"
 SLOWER = 0.8
 """Of HTTP's images/s: a difference that links and machines do not make by themselves between two runs."""
@@ -26,8 +27,6 @@ SAME_COUNT = (0.7, 1.4)
 """Between as many connections from one process and from several."""
 TIMES = 1.5
 """More than the arm beside it, with no repeat in common: what chance does not do to several runs."""
-LIBRARY = 0.75
-"""Of what prepared requests get: building them then takes time that the client does not have."""
 UNTOLD_TIME = "the server's own time is not known"
 CLOSED = (0.25, 0.5)
 """Of the gap between HTTP and gRPC on one connection: closing less is no help, closing more is."""
@@ -98,10 +97,10 @@ def more(found: Spread) -> bool:
     return found.median >= TIMES and found.low > 1
 
 
-def helps(arms: Arms, code: str) -> bool:
+def helps(arms: Arms, code: str, one: str = "R2") -> bool:
     """Whether an arm carries clearly more than gRPC on one connection: by times, or by the gap it closes."""
-    found = ratio_of(arms, code, "R2")
-    return found is not None and found.low > 1 and (more(found) or closed(arms, code) >= CLOSED[1])
+    found = ratio_of(arms, code, one)
+    return found is not None and found.low > 1 and (more(found) or closed(arms, code, one) >= CLOSED[1])
 
 
 def helps_not(arms: Arms, code: str) -> bool:
@@ -110,12 +109,12 @@ def helps_not(arms: Arms, code: str) -> bool:
     return found is not None and not more(found) and closed(arms, code) < CLOSED[0]
 
 
-def closed(arms: Arms, code: str) -> float:
+def closed(arms: Arms, code: str, one: str = "R2") -> float:
     """How much of the gap between HTTP and gRPC on one connection an arm closes; 0 where there is none."""
-    http, one, found = (arms[name].rate for name in ("R0", "R2", code))
-    if not http or not one or not found or one.median >= SLOWER * http.median:
+    http, least, found = (arms[name].rate for name in ("R0", one, code))
+    if not http or not least or not found or least.median >= SLOWER * http.median:
         return 0.0
-    return (found.median - one.median) / (http.median - one.median)
+    return (found.median - least.median) / (http.median - least.median)
 
 
 def within(found: Spread, bounds: tuple[float, float]) -> bool:
@@ -165,15 +164,16 @@ def http_on_one(arms: Arms) -> Found | None:
 
 @asks("Do equal channels share one connection?", decides=False)
 def equal_arguments(arms: Arms) -> Found | None:
-    """Do channels of equal arguments share a connection, and its figure?"""
-    if not (found := ratio_of(arms, "R3", "R2")):
+    """Do channels of equal arguments share a connection, and its figure? Beside one channel by the same."""
+    one, each = ("R8", "R9") if arms["R2"].sender == OWN_WIRE else ("R2", "R4")
+    if not (found := ratio_of(arms, "R3", one)):
         return None
     said = f"{figures(arms['R3'])}, {digits(found.median)} of one channel"
-    seen, one = arms["R3"].connections, arms["R2"].connections
-    if seen is not None and one is not None and seen > one:
+    seen, least = arms["R3"].connections, arms[one].connections
+    if seen is not None and least is not None and seen > least:
         return said, {}
     # What they share only tells where channels that share nothing carry more.
-    alike = {CONNECTIONS: FOR} if within(found, ALIKE) and helps(arms, "R4") else {}
+    alike = {CONNECTIONS: FOR} if within(found, ALIKE) and helps(arms, each, one) else {}
     return said, {CONNECTIONS: AGAINST} if more(found) else alike
 
 
@@ -212,14 +212,21 @@ def _as_many(pool: ArmRuns, spread: ArmRuns) -> bool:
     return pool_size(pool.axes) * pool.axes.workers == spread.axes.workers
 
 
-@asks("Does building requests in tritonclient slow it?")
-def by_the_library(arms: Arms) -> Found | None:
-    """Does it matter who builds the requests?"""
-    if not (found := ratio_of(arms, "R8", "R2")):
-        return None
-    said = f"{figures(arms['R8'])}, {digits(found.median)} of prepared requests"
-    slower = found.median <= LIBRARY and (found.high < 1 or found.runs == 1)
-    return said, {CPU: FOR if slower else AGAINST} if slower or found.median > LIBRARY else {}
+@asks("Does the library matter, or the connection?")
+def by_sender(arms: Arms) -> Found | None:
+    """Does it matter what sends the requests: our own wire, or grpcio, which takes much more CPU?"""
+    if not (pairs := sender_pairs(arms)):
+        both = ratio_of(arms, "R8", "R2")
+        return (f"{figures(arms['R8'])}; grpcio sent one channel's requests, too", None) if both else None
+    said = "; ".join(map(str, pairs))
+    if not all(pair.as_many for pair in pairs):
+        return said, None
+    if any(pair.differs for pair in pairs):
+        return said, {LIBRARY: FOR}
+    if not all_alike(pairs):
+        return said, {}
+    carried = {CONNECTIONS: FOR} if helps(arms, "R4") else {}
+    return said, {**carried, LIBRARY: AGAINST, CPU: AGAINST}
 
 
 @asks("Does BBR on the client help?", decides=False)
@@ -285,5 +292,5 @@ def limits(arms: Arms) -> Found | None:
 
 QUESTIONS = (
     *(each_user, http_on_one, equal_arguments, several_channels, several_processes),
-    *(by_the_library, other_congestion, kernel, health, limits),
+    *(by_sender, other_congestion, kernel, health, limits),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from statistics import median, median_high, median_low
 
+from reports.fold.http2 import Http2
 from reports.fold.path import Path
 from reports.fold.records import ratio
 from reports.fold.workers import WorkerShare
@@ -29,6 +30,11 @@ NS_PER_US = 1e3
 PATH_HEADS = (
     *("run", "asked", "seen", "round trip ms", "least ms", "window KB", "sent again %", "busy %"),
     *("receiver %", "send buffer %", "window %", "wire KB an image", "Mbit/s up", "link's images/s"),
+)
+HTTP2_HEADS = (
+    *("run", "connections", "streams at once", "allowed", "stream window KB", "frames a request"),
+    *("waits for a stream", "stream stalls", "ms each", "connection stalls", "ms each"),
+    *("ping ms", "least ms", "TCP round trip ms", "GOAWAYs", "sent again"),
 )
 
 
@@ -181,4 +187,48 @@ def _path_numbers(run: Summary, path: Path) -> tuple[str, ...]:
     )
 
 
-WORKERS = Question("workers", "Workers and connections", (per_worker, generator_health, connections_and_path))
+def http2_connections(study: Study) -> Table:
+    """One row for each run whose gRPC calls the suite sent itself."""
+    return table_of(
+        "HTTP/2 connections",
+        HTTP2_HEADS,
+        (
+            (run_name(run), *_http2_numbers(run, run.path, run.path.http2))
+            for run in study.started
+            if run.path and run.path.http2
+        ),
+        caption="What the suite's own gRPC saw of its connections in the measure phase, all workers "
+        "together: the most streams at once on one of them and what the server allows; calls that waited "
+        "for a stream; "
+        "how often the server's window of a stream, or of a connection, was closed to bytes that were ready, "
+        "and for how long; PINGs, once a second behind an answer, beside TCP's round trip: a PING also waits "
+        "for what the kernel has not sent, and for the server to read. GOAWAYs are connections that the "
+        "server ended; calls that it had not begun were sent again.",
+        notes=StudyNotes(study),
+        numeric=range(1, len(HTTP2_HEADS)),
+        folded=True,
+    )
+
+
+def _http2_numbers(run: Summary, path: Path, seen: Http2) -> tuple[str, ...]:
+    return (
+        *map(counted, (seen.connections, seen.streams, seen.streams_allowed)),
+        known(seen.stream_window_bytes, 1e3),
+        known(ratio(seen.frames_sent, run.counts.requests)),
+        *(counted(seen.stream_waits), *_stalls(seen.stream_stalls, seen.stream_stalled_ns)),
+        *_stalls(seen.connection_stalls, seen.connection_stalled_ns),
+        *map(ms, (seen.ping_ns, seen.ping_min_ns, path.rtt_ns)),
+        *map(counted, (seen.goaways, seen.retried)),
+    )
+
+
+def _stalls(count: int | None, stalled_ns: int | None) -> tuple[str, str]:
+    """How many, and how long each took."""
+    return counted(count), ms(ratio(stalled_ns, count))
+
+
+WORKERS = Question(
+    "workers",
+    "Workers and connections",
+    (per_worker, generator_health, connections_and_path, http2_connections),
+)

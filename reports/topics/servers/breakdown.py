@@ -22,6 +22,8 @@ HEADS = {
     "send_delay": ("delay", "send delay"),
     "connect": ("conn", "connect"),
     "encode": ("enc", "encode"),
+    "stream_wait": ("strm", "wait for a free HTTP/2 stream"),
+    "flow_wait": ("flow", "wait for an HTTP/2 window to open"),
     "send": ("send", "send"),
     "network": ("net", "network"),
     "server_queue": ("queue", "queue wait at the server"),
@@ -35,6 +37,8 @@ HEADS = {
 """Each part in the order of the sum: the head of its column, short since there are many, and its name in the
 caption."""
 LABELS = {"server_queue": "queue wait", UNCLEAR: HEADS[UNCLEAR][1]}
+RARE, LEAST_SHARE = frozenset({"stream_wait", "flow_wait"}), 0.001
+"""Parts that have a column only where they are such a share of some run's mean."""
 COARSE_MS = 1_000
 """From such a mean on, its parts are whole milliseconds; below, 0.1 ms is the finest."""
 PERCENTS = ("p50", "p95", "p99")
@@ -75,8 +79,12 @@ def where_the_time_goes(study: Study) -> Table:
 
 def _measured(found: Iterable[Sequence[Part]]) -> list[str]:
     """The parts that some run measured, in the order of the sum: a column of dashes tells nothing."""
-    known = {part.name for parts in found for part in parts if part.ns is not None}
+    known = {part.name for parts in found for part in parts if _has_column(part)}
     return [name for name in HEADS if name in known]
+
+
+def _has_column(part: Part) -> bool:
+    return part.ns is not None and (part.name not in RARE or (part.share or 0.0) >= LEAST_SHARE)
 
 
 def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[TableCell | str]:

@@ -80,3 +80,31 @@ def test_a_row_has_them_and_an_older_one_its_backend(tmp_path: Path) -> None:
 
 def names(row: Row) -> tuple[str, ...]:
     return row.model, row.codec, row.shares, row.space
+
+
+WAITS = ("stream_wait_ms", "flow_wait_ms")
+
+
+def test_waits_of_http2_come_last_and_are_empty_of_all_who_did_not_tell(tmp_path: Path) -> None:
+    assert COLUMNS[-2:] == WAITS
+    book = Book()
+    ours, older = (book.add(f"onnx-{name}", 1, 1, {"w0": [9_000_000] * 40}) for name in ("grpc", "http"))
+    book.phases(ours, stream_wait=0, flow_wait=2_000_000, send=1_000_000)
+    book.phases(older, send=1_000_000)
+    found = [tuple(row[name] for name in WAITS) for row in rows(book, tmp_path)]
+    assert found[0][0] == "0.0"
+    assert float(found[0][1]) == pytest.approx(2.0, rel=1e-3)
+    assert found[1] == ("", "")
+
+
+def test_a_file_without_them_is_read(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-grpc", 1, 1, {"w0": [9_000_000] * 40})
+    told = rows(book, tmp_path)
+    shorter = io.StringIO()
+    writer = csv.DictWriter(shorter, [name for name in COLUMNS if name not in WAITS], extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(told)
+    (row,) = rows_of(shorter.getvalue().splitlines(), "older.csv")
+    assert row.cell == "onnx-grpc/b1/c1"
+    assert row.numbers.keys().isdisjoint(WAITS)

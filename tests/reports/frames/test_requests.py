@@ -60,6 +60,16 @@ def test_a_file_from_before_requests_had_ids_is_read(tmp_path: Path) -> None:
     pandas.testing.assert_frame_equal(read_requests(tmp_path), now, check_categorical=False)
 
 
+def test_a_file_from_before_calls_waited_for_http2_is_read(tmp_path: Path) -> None:
+    path = gpu_study(tmp_path) / FILE_NAME
+    now, waits = read_requests(tmp_path), ["stream_wait_ns", "flow_wait_ns"]
+    assert [*COLUMNS[-2:]] == waits
+    parquet.write_table(parquet.read_table(path).drop_columns(["connect_ns", *waits]), path)
+    older = read_requests(tmp_path)
+    pandas.testing.assert_frame_equal(older, now, check_categorical=False)
+    assert older[waits].isna().all(axis=None)
+
+
 def truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 

@@ -5,8 +5,16 @@ from typing import Any
 
 import pytest
 
+from reports.fold.http2 import Http2
 from reports.fold.path import Path
-from reports.summary.network import Remainder, in_kernel_ns, remainder, sharing, windows_filled
+from reports.summary.network import (
+    Remainder,
+    always_full,
+    in_kernel_ns,
+    remainder,
+    sharing,
+    windows_filled,
+)
 from reports.summary.summary import PARTS, Summary, mean_in_flight, parts_of, shown_parts_of
 from tests.reports.parts import changed
 
@@ -118,6 +126,8 @@ def test_parts_come_in_the_order_of_the_sum_with_their_share() -> None:
             "send_delay",
             "connect",
             "encode",
+            "stream_wait",
+            "flow_wait",
             "send",
             "network",
             "server_queue",
@@ -184,3 +194,137 @@ def test_only_successes_count() -> None:
 
 def test_looks_at_the_second_stand_in_for_littles_law() -> None:
     assert mean_in_flight(summary(service_mean_ns=None, in_flight=3.5)) == 3.5
+
+
+MS = 1_000_000
+REQUEST_BYTES = 602_289.0
+
+
+def on_own_wire(calls: int, latency_ms: float, phases: dict[str, float], **known: Any) -> Summary:
+    """So many gRPC calls of 602 KB with phases in ms; the server tells of 0.1 ms queue and 5 ms compute."""
+    ours = {"stream_wait_ns": 0.0, "flow_wait_ns": 0.0, "encode_ns": 0.0}
+    ours |= {f"{name}_ns": ms * MS for name, ms in phases.items()}
+    others = {"send_delay_mean_ns": 0.0, "receive_ns": 0.0, "decode_ns": 0.0, "server_other_ns": 0.0}
+    server = {"server_queue_ns": 0.1 * MS, "server_compute_ns": 5 * MS}
+    whole = {"latency_mean_ns": latency_ms * MS, "service_mean_ns": latency_ms * MS}
+    return summary(requests=calls, request_bytes=REQUEST_BYTES, **ours, **others, **server, **whole, **known)
+
+
+def of_ms(found: Remainder) -> tuple[float, ...]:
+    return tuple(ns / MS for ns in found if ns is not None)
+
+
+def test_one_user_on_loopback_is_explained_as_over_http() -> None:
+    """602 KB handed over in 0.2 ms, acknowledged 0.1 ms later; 0.3 ms beside that and the server's work.
+
+    1,000 calls in 5.6 s, for 0.3 ms of each of which the connection was busy.
+    """
+    loopback = Path(connections=1, busy_ns=300 * MS, busy_share=0.3 / 5.6, min_rtt_ns=0.02 * MS)
+    loopback = replace(loopback, http2=Http2(stream_stalls=0, stream_stalled_ns=0, connection_stalls=0))
+    run = on_own_wire(1_000, 5.6, {"send": 0.2}, measure_ns=5_600.0 * MS, path=loopback)
+    assert of_ms(remainder(run)) == pytest.approx((0.02, 0.1, 0.28))
+    assert remainder(run) == remainder(replace(run, protocol="http", path=replace(loopback, http2=None)))
+
+
+def lossy(latency_ms: float = 2_096.0, **phases: float) -> Summary:
+    """16 users on one connection over 14 ms, whose window a loss keeps at 66 KB: 4.6 MB/s, 131 ms a call.
+
+    In the kernel are on average these 66 KB and 128 KB not yet sent, which are on their way for 42 ms.
+    """
+    carried = path(
+        **{"connections": 1, "busy_ns": 131_000 * MS, "busy_share": 1.0, "min_rtt_ns": 14 * MS},
+        **{"cwnd_bytes": 66_000.0, "unacked_bytes": 65_000.0, "not_sent_bytes": 128_000.0},
+        delivery_bytes_per_s=4.6e6,
+        http2=Http2(stream_stalls=0, connection_stalls=0),
+    )
+    return on_own_wire(1_000, latency_ms, phases, measure_ns=131_000.0 * MS, level=16, path=carried)
+
+
+def test_a_call_that_stands_behind_others_is_on_the_network_after_its_own_turn() -> None:
+    """It took 2,045 ms until its last byte was handed over, of which its own turn was 131 ms, and 46 more.
+
+    These are 42 ms in the kernel and on the wire, 5.1 at the server, all but 1.1 ms of which is told apart.
+    """
+    run = lossy(send=2_045.0)
+    assert always_full(run)
+    assert sharing(run) == pytest.approx(16.0)
+    held_ms = 131 * 193_000 / REQUEST_BYTES
+    assert held_ms == pytest.approx(42.0, rel=1e-3)
+    filled = 65 / 66
+    proven, most, unexplained = of_ms(remainder(run))
+    assert proven == pytest.approx((131 + held_ms) * filled - 131)
+    assert most == pytest.approx(held_ms, rel=1e-3)
+    assert unexplained == pytest.approx(2_096 - 2_045 - 5.1 - proven)
+
+
+def test_without_its_stamps_all_that_grpcio_holds_back_may_be_on_the_network() -> None:
+    run = replace(
+        lossy(), phases=replace(lossy().phases, send_ns=None, stream_wait_ns=None, flow_wait_ns=None)
+    )
+    assert in_kernel_ns(run) == pytest.approx(16 * 131 * MS)
+    assert in_kernel_ns(lossy(send=2_045.0)) == pytest.approx((131 + 41.98) * MS, rel=1e-3)
+    proven, most, _ = of_ms(remainder(run))
+    assert (proven, most) == pytest.approx((16 * 131 * 65 / 66, 2_096 - 5.1), rel=1e-3)
+
+
+def narrow(flow_ms: float, stalls: int, stalled_ms: float, calls: int = 100) -> Summary:
+    """Calls of one user over 20 ms into a stream window of 64 KB: 10 flights of up to 64 KB, and 9 stalls."""
+    carried = path(
+        **{"connections": 1, "busy_ns": calls * 200 * MS, "busy_share": 0.95, "min_rtt_ns": 20 * MS},
+        **{"cwnd_bytes": 90_000.0, "unacked_bytes": 57_000.0, "not_sent_bytes": 0.0},
+        delivery_bytes_per_s=3.2e6,
+        http2=Http2(stream_stalls=stalls * calls, stream_stalled_ns=round(stalled_ms * calls * MS)),
+    )
+    phases, each_ms = {"flow_wait": flow_ms, "send": 0.3}, flow_ms + 30.0
+    return on_own_wire(calls, each_ms, phases, measure_ns=calls * each_ms * MS, path=carried)
+
+
+def test_a_closed_window_is_a_part_of_its_own_and_no_network_once_more() -> None:
+    """Of 210 ms, 180 were waited for the window and 5.1 spent at the server; a last flight took 20 ms.
+
+    The connection was busy for 200 ms and delivered at 3.2 MB/s, which is 188 ms for a request: but for the
+    last flight that was while the window was closed. 4.6 ms are not explained, and are none of the network's.
+    """
+    proven, most, unexplained = of_ms(remainder(narrow(180.0, stalls=9, stalled_ms=180.0)))
+    assert proven == 20.0
+    assert most == 20.0
+    assert unexplained == pytest.approx(210 - 180 - 0.3 - 5.1 - 20)
+
+
+def test_a_server_that_keeps_a_window_closed_for_longer_than_a_round_trip_leaves_the_range_wide() -> None:
+    """Of stalls of 40 ms, 20 are surely the round trip: in the other 20 the connection may have been idle."""
+    run = narrow(360.0, stalls=9, stalled_ms=360.0)
+    assert of_ms(remainder(run))[:2] == (20.0, 20.0)
+    assert run.path is not None
+    longer = replace(run, path=replace(run.path, busy_ns=100 * 204 * MS))
+    assert of_ms(remainder(longer))[:2] == pytest.approx((20.0, 23.7))
+
+
+def test_calls_that_wait_for_one_window_are_not_taken_for_busy_time_of_the_connection_each() -> None:
+    """16 users share a connection window of 64 KB over 20 ms: 9.2 round trips a call, in turns of 184 ms.
+
+    A call waits for the window of its connection while 15 others are sent, and then in its own turn.
+    """
+    carried = path(
+        **{"connections": 1, "busy_ns": 100 * 184 * MS, "busy_share": 1.0, "min_rtt_ns": 20 * MS},
+        **{"cwnd_bytes": 90_000.0, "unacked_bytes": 60_000.0, "not_sent_bytes": 0.0},
+        delivery_bytes_per_s=3.2e6,
+        http2=Http2(
+            connection_stalls=920,
+            connection_stalled_ns=100 * 180 * MS,
+            connection_waited_ns=100 * 16 * 180 * MS,
+        ),
+    )
+    phases = {"flow_wait": 2_880.0, "send": 34.0}
+    run = on_own_wire(100, 2_944.0, phases, measure_ns=100 * 184.0 * MS, level=16, path=carried)
+    proven, most, unexplained = of_ms(remainder(run))
+    assert proven == 20.0
+    # By the looks a call's bytes are under way for 18.3 ms after its turn: within a round trip.
+    assert most == 20.0
+    assert unexplained == pytest.approx(2_944 - 2_914 - 5.1 - 20)
+
+
+def test_a_wait_for_a_free_stream_is_before_any_byte() -> None:
+    told = remainder(summary(stream_wait_ns=120.0))
+    assert (told.proven_ns, told.most_ns) == (30.0, 100.0)
+    assert told.unexplained_ns == 100.0

@@ -7,9 +7,9 @@ import pytest
 
 from reports.limit import Limit
 from reports.study.study import load_study
+from reports.topics.contention.advice import ADVICE
 from reports.topics.contention.arms import ArmAxes, arms_of, cases
 from reports.topics.contention.conclusion import (
-    ADVICE,
     cause_said,
     contention_answer,
     verdict_said,
@@ -45,7 +45,9 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
     assert (verdict.cause, verdict.doubts, verdict.missing) == ("connections", (), ())
     assert verdict_said(verdict) == (
         "gRPC gets 7.40 (7.18–7.62) images/s on one connection, 41.8 (40.5–43.1) with one for each user, and "
-        f"HTTP 42.0 (40.7–43.3); HTTP on one connection gets 6.90 (6.69–7.11). {verdict.advice}"
+        "HTTP 42.0 (40.7–43.3); HTTP on one connection gets 6.90 (6.69–7.11); own wire and grpcio: 7.40 and "
+        "7.20 images/s on one channel, 41.8 and 41.9 on own channels: the connection, not the library. "
+        f"{verdict.advice}"
     )
     assert (str(verdict.case), cause_said(verdict)) == (CASE, "too few TCP connections")
     assert verdict.advice.startswith("Give gRPC a connection for each user (--channels per-user)")
@@ -68,7 +70,7 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
         ),
         (
             "Do equal channels",
-            "7.50 (7.27–7.73) images/s on 1 TCP connection, 1.01 of one channel",
+            "7.50 (7.27–7.73) images/s on 1 TCP connection, 1.04 of one channel",
             "for connections",
         ),
         (
@@ -83,9 +85,10 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
             "for connections, against client-cpu",
         ),
         (
-            "Does building requests",
-            "7.20 (6.98–7.42) images/s on 1 TCP connection, 0.973 of prepared requests",
-            "against client-cpu",
+            "Does the library",
+            "own wire 7.40 (7.18–7.62), grpcio 7.20 (6.98–7.42) images/s on one channel: 0.973× (0.971–0.975)"
+            "; own wire 41.8 (40.5–43.1), grpcio 41.9 (40.6–43.2) images/s on own channels: 1.00× (±0.200 %)",
+            "for connections, against client-library, against client-cpu",
         ),
         (
             "Does BBR",
@@ -104,7 +107,8 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
         ),
         (
             "Which limits",
-            "gRPC, one channel: connections; gRPC, own connections: link; HTTP, own connections: link",
+            "gRPC, own wire, one channel: connections; gRPC, own wire, own connections: link; "
+            "HTTP, own connections: link",
             "for connections",
         ),
     ],
@@ -136,7 +140,7 @@ def test_a_verdict_on_the_client_is_doubted_where_its_cpu_was_idle(tmp_path: Pat
 
 
 def test_a_server_that_is_slower_over_grpc_is_named_by_its_limit(tmp_path: Path) -> None:
-    book = arms(a_study(), {"R0": 42.0, "R1": 42.0, "R2": 20.0, "R4": 20.0, "R5": 20.0})
+    book = arms(a_study(), {"R0": 42.0, "R1": 42.0, "R2": 20.0, "R4": 20.0, "R5": 20.0}, before=True)
     for record_ in book.records:
         if record_["kind"] == "server" and "grpc" in record_["cell"] and record_["when"] == "after":
             record_["counters"]["compute_ns"] += 160 * 760 * MS
@@ -149,7 +153,8 @@ def test_a_server_that_is_slower_over_grpc_is_named_by_its_limit(tmp_path: Path)
 @pytest.mark.parametrize("limit", ["server-compute", "server-queue", "server-preprocess"])
 def test_a_server_that_takes_both_as_long_explains_no_difference(tmp_path: Path, limit: str) -> None:
     """300 ms of compute in each request: 16 users get 42 images/s over HTTP and 20 over gRPC."""
-    study = studied(arms(a_study(), {"R0": 42.0, "R2": 20.0, "R4": 20.0}, compute_ns=300 * MS), tmp_path)
+    rates = {"R0": 42.0, "R2": 20.0, "R4": 20.0}
+    study = studied(arms(a_study(), rates, compute_ns=300 * MS, before=True), tmp_path)
     of_grpc = [
         replace(run, limit=Limit(limit, "seen", "Use a faster device.")) if run.protocol == "grpc" else run
         for run in study.runs
@@ -222,7 +227,15 @@ def test_the_arms_that_decide_suffice_and_the_rest_is_said_to_be_untested(tmp_pa
         ({"R1": 41.0}, "Does HTTP fall on one connection? 41.0 (39.8–42.2) images/s on 1 TCP connection"),
         ({"R1": 15.0}, "Does HTTP fall on one connection? 15.0 (14.6–15.4) images/s on 1 TCP connection"),
         ({"R5": 12.0, "R6": 30.0}, "Do as many processes help? 30.0 (29.1–30.9) images/s"),
-        ({"R8": 3.0}, "Does building requests in tritonclient slow it? 3.00 (2.91–3.09) images/s"),
+        (
+            {"R8": 3.0},
+            "Does the library matter, or the connection? own wire 7.40 (7.18–7.62), grpcio 3.00 (2.91–3.09) "
+            "images/s on one channel: 0.405×",
+        ),
+        (
+            {"R9": 20.0},
+            "Does the library matter, or the connection? own wire 7.40 (7.18–7.62), grpcio 7.20 (6.98–7.42)",
+        ),
     ],
 )
 def test_what_contradicts_the_cause_makes_it_inconclusive(
@@ -296,15 +309,15 @@ def test_unseen_connections_are_a_doubt(tmp_path: Path) -> None:
     verdict = the_verdict(book, tmp_path)
     assert verdict.cause == "connections"
     assert verdict.doubts == (
-        "the kernel's count of TCP connections is missing for: HTTP, own connections; gRPC, one channel; "
-        "gRPC, own connections",
+        "the kernel's count of TCP connections is missing for: HTTP, own connections; "
+        "gRPC, own wire, one channel; gRPC, own wire, own connections",
     )
 
 
 def test_a_pool_is_compared_with_as_many_processes(tmp_path: Path) -> None:
     study = studied(arms(a_study(), BY_CONNECTIONS, 1), tmp_path)
     ((_, found),) = cases(study)
-    assert list(found) == ["R0", "R1", "R2", "R3", "R4", "R5", "R6", "R8", "R12"]
+    assert list(found) == ["R0", "R1", "R2", "R4", "R5", "R6", "R12", "R8", "R9", "R3"]
     assert found["R6"].axes == ArmAxes("grpc", "shared", 4, 1, "prepared", "")
     assert [found[code].connections for code in ("R2", "R4", "R5", "R6")] == [1, 16, 4, 4]
 

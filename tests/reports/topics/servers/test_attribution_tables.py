@@ -15,7 +15,13 @@ from reports.topics.load.open_load import open_load
 from reports.topics.payloads.matrix import floors, matrix_tables
 from reports.topics.report import build_page
 from reports.topics.runs.workers import connections_and_path, link_images_per_s
-from reports.topics.servers.breakdown import NO_PATH, NO_SERVER, aligned_ms, where_the_time_goes
+from reports.topics.servers.breakdown import (
+    NO_PATH,
+    NO_SERVER,
+    aligned_ms,
+    breakdown_chart,
+    where_the_time_goes,
+)
 from reports.topics.servers.cold_start import cold_starts
 from reports.version_1 import OPENVINO
 from tests.reports.answers import told
@@ -64,6 +70,50 @@ def test_a_row_has_the_mean_and_the_parts_that_add_up_to_it(tmp_path: Folder) ->
         **{"onnx-http/b1/c1": set(), "onnx-http/b1/c1 r2": set()},
         **{"onnx-http-floor/b1/c1": {NO_PATH}, "onnx-grpc-floor/b1/c1": {NO_SERVER, NO_PATH}},
     }
+
+
+def over_both(folder: Folder, **waits_ns: int) -> Study:
+    """A cell over HTTP and one over gRPC, on the suite's own connections, whose calls waited so long."""
+    book = Book()
+    for protocol in ("http", "grpc"):
+        tag = book.add(f"onnx-{protocol}", 1, 1, {"w0": [20 * MS] * 40}, counters=triton(40, 1, 10 * MS))
+        book.phases(tag, encode=0, send=MS // 2, wait=15 * MS, receive=MS // 10, decode=MS // 5)
+        book.path(tag, asked=1, busy_ns=80 * MS, bytes_sent=40 * 602_112, segments_out=1_000, min_rtt_ns=MS)
+        for window in book.measured(tag):
+            window["connects"] = 0
+    book.phases(tag, **waits_ns)
+    return load_study(book.write(folder))
+
+
+def test_the_waits_of_http2_have_columns_where_some_call_waited(tmp_path: Folder) -> None:
+    table = where_the_time_goes(over_both(tmp_path, stream_wait=0, flow_wait=4 * MS))
+    assert table.heads[:7] == ("run", "mean", "delay", "conn", "enc", "flow", "send")
+    assert "flow: wait for an HTTP/2 window to open" in table.caption
+    rows = {row[0]: row for row in texts(table)}
+    assert "–" not in rows["onnx-grpc/b1/c1"]
+    assert rows["onnx-grpc/b1/c1"][5] == "4.0"
+    # HTTP/1.1 has no such window.
+    assert [at for at, shown in enumerate(rows["onnx-http/b1/c1"]) if shown == "–"] == [5]
+    for row in rows.values():
+        parts = (float(shown) for shown in row[2:-1] if shown != "–")
+        assert sum(parts) == pytest.approx(float(row[1]), abs=0.3)
+
+
+def test_waits_of_nothing_are_no_columns_and_no_row_has_a_dash(tmp_path: Folder) -> None:
+    table = where_the_time_goes(over_both(tmp_path, stream_wait=0, flow_wait=2_000))
+    assert {"strm", "flow"}.isdisjoint(table.heads)
+    assert [row for row in texts(table) if "–" in row] == []
+
+
+def test_a_bar_has_the_waits_of_http2_before_it_sends(tmp_path: Folder) -> None:
+    chart = breakdown_chart(over_both(tmp_path, stream_wait=MS, flow_wait=4 * MS))
+    assert chart is not None
+    named = [part["label"] for part in chart.data["parts"]]
+    assert named[:3] == ["stream wait", "flow wait", "send"]
+    bars = {bar["name"]: bar["parts"] for bar in chart.data["panels"][0]["bars"]}
+    assert (bars["onnx-grpc"]["stream_wait"], bars["onnx-grpc"]["flow_wait"]) == (1.0, 4.0)
+    assert {"stream_wait", "flow_wait"}.isdisjoint(bars["onnx-http"])
+    assert sum(bars["onnx-grpc"].values()) == pytest.approx(20.0, rel=5e-3)
 
 
 @pytest.mark.parametrize(

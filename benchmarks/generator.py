@@ -1,6 +1,6 @@
 """What does a request cost the generator? Against a plain socket, stock Locust and other load generators.
 
-python -m benchmarks.generator [--quick] [--write]     about 10 minutes with --quick, 25 without
+python -m benchmarks.generator [--quick] [--write]     about 14 minutes with --quick, 35 without
 
 Every arm is a process pinned to one core; null servers, which answer at once, are pinned to another. In each
 repeat all arms of a cell follow one another, in an order drawn by a seed; ratios are of the same repeat.
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         machine = write_bodies(folder, cores[0])
         ports = {
             protocol: stack.enter_context(null_server(f"null_{protocol}", cores[1]))
-            for protocol in ("http", "grpc")
+            for protocol in ("http", "grpc", "http2")
         }
         arms = Arms(folder, ports, cores[0], options.seconds, options.perf_analyzer, options.against)
         measured = measure(arms, cells, options.repeats, options.quick, random.Random(options.seed))

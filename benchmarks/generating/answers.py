@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.generating.kinds import MODEL
+from benchmarks.generating.kinds import JPEG_MODEL, MODEL
 
 EMBEDDING_SIZE, LARGEST_BATCH, PICTURE_BYTES = 512, 32, 602_112
 DATE = "Thu, 01 Jan 1970 00:00:00 GMT"
@@ -28,6 +28,16 @@ METADATA = {
     "platform": "python",
     "inputs": [{"name": "input", "datatype": "FP32", "shape": [-1, 3, 224, 224]}],
     "outputs": [{"name": "embedding", "datatype": "FP32", "shape": [-1, EMBEDDING_SIZE]}],
+}
+JPEG_CONFIG = {
+    **CONFIG,
+    "name": JPEG_MODEL,
+    "input": [{"name": "input", "data_type": "TYPE_STRING", "dims": [1]}],
+}
+JPEG_METADATA = {
+    **METADATA,
+    "name": JPEG_MODEL,
+    "inputs": [{"name": "input", "datatype": "BYTES", "shape": [-1, 1]}],
 }
 SERVER = {"name": "triton", "version": "2.51.0", "extensions": ["binary_tensor_data", "statistics"]}
 
@@ -75,13 +85,13 @@ def batch_of(body_bytes: int) -> int:
     return max(1, body_bytes // PICTURE_BYTES)
 
 
-def statistics(served: int) -> dict[str, Any]:
-    """Triton's statistics of the model, with the requests it has served as the one thing that it counts."""
+def statistics(served: int, model: str = MODEL) -> dict[str, Any]:
+    """Triton's statistics of a model, with the requests it has served as the one thing that it counts."""
     names = ("success", "queue", "compute_input", "compute_infer", "compute_output")
     each = {name: {"count": served, "ns": served} for name in names}
     none = {name: {"count": 0, "ns": 0} for name in ("fail", "cache_hit", "cache_miss")}
     stats = {
-        "name": MODEL,
+        "name": model,
         "version": "1",
         "last_inference": 0,
         "inference_count": served,

@@ -19,16 +19,24 @@ from benchmarks.generating.peers import PEERS, PERF_ANALYZER, Asked, Peer, found
 Cells = Sequence[Cell]
 BEFORE = "before"
 """The suite as another checkout has it."""
+GRPCIO, GRPCIO_GEVENT = "grpcio", "grpcio-gevent"
+OVER_HTTP2, OVER_HTTP = "inferswarm-http2", "inferswarm-http"
+"""The suite with gRPC and with HTTP, each against a null server of its own that takes as little time."""
 OWN = {
     "socket": ("floor",),
     "inferswarm": ("ours",),
     "stock": ("stock",),
     "library": ("ours", "--client", "library"),
-    "grpcio": ("plain_grpc",),
+    GRPCIO: ("plain_grpc",),
+    GRPCIO_GEVENT: ("plain_grpc", "--gevent"),
+    OVER_HTTP2: ("ours",),
+    OVER_HTTP: ("ours",),
     BEFORE: ("ours",),
 }
+SAME_OVER_HTTP = {"fp32-grpc": "fp32-http"}
+"""By kind of gRPC: the one that the suite sends over HTTP in the same cell, and so in the same repeat."""
 COMPARED = 16
-"""Peers, and the suite with tritonclient's path, are measured at so many users."""
+"""Peers, the suite with tritonclient's path, and gRPC beside HTTP, are measured at so many users."""
 STARTING_S, FACTOR = 40.0, 10.0
 LONGER = 4
 """Gigabytes in flight: many users' large batches take seconds to go round once."""
@@ -42,21 +50,33 @@ def arms_of(cell: Cell, quick: bool, peers: Sequence[str], against: Path | None 
 def own_and_peers(cell: Cell, quick: bool, peers: Sequence[str]) -> list[str]:
     """All but another checkout's."""
     kind, users = cell
-    made = KINDS[kind]
     able = [peer.name for peer in PEERS if peer.name in peers and kind in peer.kinds]
-    arms = ["socket", *(["grpcio"] if made.protocol == "grpc" else []), "inferswarm"]
+    arms = ["socket", *grpc_arms(cell, quick), "inferswarm"]
+    if users == COMPARED and kind in SAME_OVER_HTTP:
+        arms += [OVER_HTTP2, OVER_HTTP]
     if not quick:
         return [*arms, "stock", *(["library", *able] if users == COMPARED else [])]
+    batched, over_http = KINDS[kind].batch > 1, KINDS[kind].protocol == "http"
     if users != COMPARED:
-        return [*arms, *(["stock"] if made.batch > 1 else [])]
-    bound = [PERF_ANALYZER] if PERF_ANALYZER in able and made.batch == 1 else []
-    return [*arms, "stock", *bound]
+        return [*arms, *(["stock"] if batched else [])]
+    bound = [PERF_ANALYZER] if PERF_ANALYZER in able and not batched else []
+    return [*arms, *(["stock"] if over_http else []), *bound]
+
+
+def grpc_arms(cell: Cell, quick: bool) -> list[str]:
+    """grpcio's own: under gevent where the suite's processor time is compared with it."""
+    kind, users = cell
+    if KINDS[kind].protocol != "grpc":
+        return []
+    if users != COMPARED:
+        return [GRPCIO]
+    return [GRPCIO_GEVENT] if quick else [GRPCIO, GRPCIO_GEVENT]
 
 
 class Arms:
     """Where the null servers are, and what can be run against them.
 
-    `ports`: of the null servers by protocol; `core`: the client's; `against`: another checkout.
+    `ports`: of the null servers by name; `core`: the client's; `against`: another checkout.
     """
 
     def __init__(
@@ -101,7 +121,9 @@ class Arms:
 
     def _own(self, arm: str, kind: str, users: int) -> Told:
         module, *extra = OWN[arm]
-        place = (kind, str(users), str(self._ports[KINDS[kind].protocol]), str(self._bodies))
+        kind = SAME_OVER_HTTP[kind] if arm == OVER_HTTP else kind
+        port = self._ports["http2" if arm == OVER_HTTP2 else KINDS[kind].protocol]
+        place = (kind, str(users), str(port), str(self._bodies))
         command = [sys.executable, "-m", f"benchmarks.generating.{module}", *place, *extra]
         longer = LONGER if KINDS[kind].batch > 1 and users > COMPARED else 1
         seconds, warm_up = str(longer * self._seconds), str(longer * WARM_UP_S)

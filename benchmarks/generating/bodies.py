@@ -15,21 +15,19 @@ from pathlib import Path
 import numpy as np
 
 import users
-from benchmarks.generating.kinds import KINDS, MACHINE, MODEL, PICTURES, TENSORS, Kind
+from benchmarks.generating.kinds import KINDS, MACHINE, PICTURES, TENSORS, Kind
 from swarm.hosts.facts import commit
 from swarm.hosts.host import ROOT
 from swarm.output.results_folder import cpu_model
 from users.backends.registry import backends, codec_of
 from users.codecs.base import rotation
-from users.endpoint import Payload
 from users.inputs.images import ImageSet, load_images
 
 
 def endpoint_of(kind: Kind, address: str) -> users.Endpoint:
     """The endpoint that a kind of request is sent to."""
-    payload: Payload = "jpeg" if kind.is_jpeg else "fp32"
-    preset = backends()["pytorch" if kind.is_jpeg else "onnx"].preset(payload, kind.protocol)
-    return replace(preset, address=address, model="" if kind.is_jpeg else MODEL)
+    preset = backends()["pytorch" if kind.is_service else "onnx"].preset(kind.payload, kind.protocol)
+    return replace(preset, address=address, model="" if kind.is_service else kind.model)
 
 
 def write_bodies(images: ImageSet, kind: Kind, folder: Path) -> None:

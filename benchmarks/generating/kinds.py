@@ -1,4 +1,4 @@
-"""The four kinds of request, and their bodies: the same bytes, from the same pictures, for every arm."""
+"""The kinds of request, and their bodies: the same bytes, from the same pictures, for every arm."""
 
 from __future__ import annotations
 
@@ -11,35 +11,44 @@ from typing import Literal, TypeVar
 
 Item = TypeVar("Item")
 GRPC_METHOD = "/inference.GRPCInferenceService/ModelInfer"
-MODEL = "null"
+SERVICE_PATH = "/embed"
+MODEL, JPEG_MODEL = "null", "null_jpeg"
+"""The null servers' models, of tensors and of JPEG files."""
 TENSORS, PICTURES, MACHINE = "tensors.npy", "pictures", "machine.json"
 """What lies beside the bodies: the pictures as one array and as JPEG files, and what they were written on."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of request: its protocol, its pictures, and where it is sent to."""
+    """One kind of request: what its pictures are sent as, its protocol, and where it is sent to."""
 
     name: str
+    payload: Literal["jpeg", "fp32"]
     protocol: Literal["http", "grpc"]
     batch: int
     path: str
     described: str
 
     @property
-    def is_jpeg(self) -> bool:
+    def is_service(self) -> bool:
         """Whether it goes to the project's own service, and not to Triton."""
-        return self.path == "/embed"
+        return self.path == SERVICE_PATH
+
+    @property
+    def model(self) -> str:
+        """The null server's model, as Triton's requests name it."""
+        return JPEG_MODEL if self.payload == "jpeg" else MODEL
 
 
 INFER = f"/v2/models/{MODEL}/infer"
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("jpeg-http", "http", 1, "/embed", "base64 JPEG in JSON, 14 KB"),
-        Kind("fp32-http", "http", 1, INFER, "float32 tensor, 602 KB"),
-        Kind("fp32-grpc", "grpc", 1, GRPC_METHOD, "float32 tensor, 602 KB"),
-        Kind("fp32-http-b32", "http", 32, INFER, "32 float32 tensors, 19.3 MB"),
+        Kind("jpeg-http", "jpeg", "http", 1, SERVICE_PATH, "base64 JPEG in JSON, 14 KB"),
+        Kind("jpeg-grpc", "jpeg", "grpc", 1, GRPC_METHOD, "JPEG as a BYTES tensor, 10 KB"),
+        Kind("fp32-http", "fp32", "http", 1, INFER, "float32 tensor, 602 KB"),
+        Kind("fp32-grpc", "fp32", "grpc", 1, GRPC_METHOD, "float32 tensor, 602 KB"),
+        Kind("fp32-http-b32", "fp32", "http", 32, INFER, "32 float32 tensors, 19.3 MB"),
     )
 }
 

@@ -15,9 +15,18 @@ import grpc
 from google.protobuf import json_format
 from tritonclient.grpc import model_config_pb2, service_pb2
 
-from benchmarks.generating.answers import CONFIG, METADATA, SERVER, batch_of, rows, statistics
+from benchmarks.generating.answers import (
+    CONFIG,
+    JPEG_CONFIG,
+    JPEG_METADATA,
+    METADATA,
+    SERVER,
+    batch_of,
+    rows,
+    statistics,
+)
 from benchmarks.generating.children import server_options
-from benchmarks.generating.kinds import MODEL
+from benchmarks.generating.kinds import JPEG_MODEL, MODEL
 
 SERVICE = "inference.GRPCInferenceService"
 THREADS = 4
@@ -35,29 +44,49 @@ class Null:
         self.served += 1
         return infer_answer(batch_of(len(request)))
 
+    def statistics(self, request: bytes, _: Any) -> bytes:
+        """What it has served of both models, under the name of the one that is asked for."""
+        return statistics_message(self.served, JPEG_MODEL if JPEG_MODEL.encode() in request else MODEL)
+
     def methods(self) -> dict[str, Callable[[bytes, Any], bytes]]:
-        """By name; what is told of the server and of its model is said once."""
-        config = model_config_pb2.ModelConfig()
-        json_format.ParseDict(CONFIG, config)
+        """By name; what is told of the server and of its models is said once."""
         fixed = {
             "ServerLive": service_pb2.ServerLiveResponse(live=True),
             "ServerReady": service_pb2.ServerReadyResponse(ready=True),
             "ModelReady": service_pb2.ModelReadyResponse(ready=True),
             "ServerMetadata": service_pb2.ServerMetadataResponse(**SERVER),
-            "ModelMetadata": service_pb2.ModelMetadataResponse(**METADATA),
-            "ModelConfig": service_pb2.ModelConfigResponse(config=config),
         }
         told = {name: answer.SerializeToString() for name, answer in fixed.items()}
         return {
             **{name: constant(answer) for name, answer in told.items()},
+            "ModelMetadata": by_model(metadata_message(METADATA), metadata_message(JPEG_METADATA)),
+            "ModelConfig": by_model(config_message(CONFIG), config_message(JPEG_CONFIG)),
             "ModelInfer": self.infer,
-            "ModelStatistics": lambda _, __: statistics_message(self.served),
+            "ModelStatistics": self.statistics,
         }
 
 
 def constant(answer: bytes) -> Callable[[bytes, Any], bytes]:
     """A method with one answer."""
     return lambda _, __: answer
+
+
+def by_model(tensors: bytes, jpegs: bytes) -> Callable[[bytes, Any], bytes]:
+    """A method with an answer for each of the two models, whose names need not be parsed to be told apart."""
+    return lambda request, _: jpegs if JPEG_MODEL.encode() in request else tensors
+
+
+def metadata_message(told: dict[str, Any]) -> bytes:
+    """A ModelMetadataResponse."""
+    written: bytes = service_pb2.ModelMetadataResponse(**told).SerializeToString()
+    return written
+
+
+def config_message(told: dict[str, Any]) -> bytes:
+    """A ModelConfigResponse."""
+    config = json_format.ParseDict(told, model_config_pb2.ModelConfig())
+    written: bytes = service_pb2.ModelConfigResponse(config=config).SerializeToString()
+    return written
 
 
 @cache
@@ -70,9 +99,9 @@ def infer_answer(batch: int) -> bytes:
     return written
 
 
-def statistics_message(served: int) -> bytes:
+def statistics_message(served: int, model: str = MODEL) -> bytes:
     """A ModelStatisticsResponse."""
-    answer = json_format.ParseDict(statistics(served), service_pb2.ModelStatisticsResponse())
+    answer = json_format.ParseDict(statistics(served, model), service_pb2.ModelStatisticsResponse())
     written: bytes = answer.SerializeToString()
     return written
 

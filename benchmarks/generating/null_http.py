@@ -54,6 +54,8 @@ class Connection:
 class Server:
     """All connections, in one epoll loop."""
 
+    made = Connection
+
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
         self._scrap = bytearray(SCRAP_BYTES)
@@ -80,7 +82,7 @@ class Server:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-        self._connections[sock.fileno()] = Connection(sock)
+        self._connections[sock.fileno()] = self.made(sock)
         self._epoll.register(sock, select.EPOLLIN)
 
     def _turn(self, client: Connection) -> None:

@@ -26,6 +26,7 @@ from swarm.distributed.protocol import ASK, PROGRESS, RECORDS, REPLY
 from swarm.distributed.worker import Worker
 from swarm.locust_patches.patches import tune_locust
 from users import EmbeddingUser
+from users.http2.sender import SCHEDULING
 from users.inputs.images import POOL_BYTES, ImageSet, load_images
 from users.result import Result
 
@@ -76,7 +77,7 @@ def open_cell(master: Master, options: argparse.Namespace, images: ImageSet) -> 
     master.ask(
         "study", images=str(options.bodies / PICTURES), texts="", pool_bytes=POOL_BYTES, sha256=images.sha256,
         golden={endpoint.space: rows(len(images)).tobytes()}, min_cosine=MIN_COSINE, timeout_s=TIMEOUT_S,
-        raw_results=RAW_RESULTS, trace=False,
+        scheduling=SCHEDULING, raw_results=RAW_RESULTS, trace=False,
     )  # fmt: skip
     master.ask(
         "cell", cell=f"{endpoint.name}/b{kind.batch}/c{options.users}", repeat=1, endpoint=endpoint.to_dict(),

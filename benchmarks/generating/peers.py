@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.generating.http2 import message_of
-from benchmarks.generating.kinds import GRPC_METHOD, KINDS, MODEL, Kind, body_files, read_bodies
+from benchmarks.generating.kinds import GRPC_METHOD, KINDS, Kind, body_files, read_bodies
 
 HTTP_KINDS = ("jpeg-http", "fp32-http", "fp32-http-b32")
+GRPC_KINDS = ("jpeg-grpc", "fp32-grpc")
 PERF_ANALYZER = "perf_analyzer"
 ANY_SPREAD_PCT = 999
 """perf_analyzer's windows may differ so much: its figures are compared over repeats, as all others are."""
@@ -66,10 +67,13 @@ class Peer:
 
 
 def perf_analyzer(program: str, asked: Asked) -> list[str]:
-    """NVIDIA's, with a thread and a blocking call for each user."""
+    """NVIDIA's, with a thread and a blocking call for each user; what it sends is random."""
+    given = ["--shape", "input:3,224,224"]
+    if asked.kind.payload == "jpeg":
+        given = ["--shape", "input:1", "--string-length", str(asked.body.stat().st_size)]
     return [
-        program, "-m", MODEL, "-u", f"127.0.0.1:{asked.port}", "-i", asked.kind.protocol, "--sync",
-        "--shape", "input:3,224,224", "-b", str(asked.kind.batch), "--concurrency-range", str(asked.users),
+        program, "-m", asked.kind.model, "-u", f"127.0.0.1:{asked.port}", "-i", asked.kind.protocol, "--sync",
+        *given, "-b", str(asked.kind.batch), "--concurrency-range", str(asked.users),
         "-p", str(round(asked.seconds * 1e3)), "-s", str(ANY_SPREAD_PCT), "-r", "3",
     ]  # fmt: skip
 
@@ -139,7 +143,7 @@ def descriptors() -> bytes:
 
 PEERS = (
     Peer(
-        PERF_ANALYZER, ("fp32-http", "fp32-grpc", "fp32-http-b32"), perf_analyzer,
+        PERF_ANALYZER, ("jpeg-grpc", "fp32-http", "fp32-grpc", "fp32-http-b32"), perf_analyzer,
         r"Throughput: ([\d.]+) infer/sec", r"p50 latency: ([\d.]+) usec", US, "--version",
     ),
     Peer("wrk", HTTP_KINDS, wrk, r"Requests/sec:\s+([\d.]+)", r"50%\s+([\d.]+)(us|ms|s)", version="-v"),
@@ -147,7 +151,7 @@ PEERS = (
     # Of its latencies h2load prints the mean, and no percentile.
     Peer("h2load", tuple(KINDS), h2load, r"finished in [\d.]+s, ([\d.]+) req/s", "", version="--version"),
     Peer(
-        "ghz", ("fp32-grpc",), ghz, r"Requests/sec:\s+([\d.]+)", r"50 % in ([\d.]+) (us|ms|s)",
+        "ghz", GRPC_KINDS, ghz, r"Requests/sec:\s+([\d.]+)", r"50 % in ([\d.]+) (us|ms|s)",
         version="--version",
     ),
 )  # fmt: skip

@@ -1,5 +1,8 @@
-"""grpcio as it comes, as an arm: blocking calls of prepared bytes from a thread for each user, without gevent
-and without Locust. Its cost is the library's, for any caller of its blocking stub.
+"""grpcio alone, as an arm: blocking calls of prepared bytes by its stub, without Locust and the suite.
+
+As it comes there is a thread for each user. With `--gevent` there is a greenlet for each, as in Locust:
+everything is patched, `init_gevent` is called, and gevent's pool has a thread for each call. The cost is the
+library's, for any caller of its blocking stub there.
 """
 
 from __future__ import annotations
@@ -7,14 +10,19 @@ from __future__ import annotations
 import itertools
 import sys
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import gevent
 import grpc
+from gevent import monkey
+from grpc.experimental import gevent as grpc_gevent
 
 from benchmarks.generating.arm import Told, arm_options, ended, measured, told
 from benchmarks.generating.kinds import GRPC_METHOD, in_turn, read_bodies
 
 TIMEOUT_S = 60.0
+SPARE_THREADS = 8
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -40,15 +48,38 @@ class Caller:
         return took
 
 
-def spin(callers: list[Caller], seconds: float) -> list[float]:
-    """All callers at once. Raises grpc.RpcError where any call fails: there are no figures then."""
+Spin = Callable[[Sequence[Caller], float], list[float]]
+"""All callers at once, for some seconds. Raises grpc.RpcError where any call fails: no figures then."""
+
+
+def in_threads(callers: Sequence[Caller], seconds: float) -> list[float]:
+    """A thread for each."""
     with ThreadPoolExecutor(len(callers)) as pool:
         return list(itertools.chain.from_iterable(pool.map(lambda caller: caller.spin(seconds), callers)))
 
 
+def in_greenlets(callers: Sequence[Caller], seconds: float) -> list[float]:
+    """A greenlet for each."""
+    spinning = [gevent.spawn(caller.spin, seconds) for caller in callers]
+    gevent.joinall(spinning, raise_error=True)
+    return list(itertools.chain.from_iterable(one.value for one in spinning))
+
+
+def patch(users: int) -> None:
+    """Make Python's waits and gRPC's be gevent's, as Locust does, with room for every user's call."""
+    monkey.patch_all()
+    gevent.get_hub().threadpool.maxsize = users + SPARE_THREADS
+    grpc_gevent.init_gevent()
+
+
 def main() -> int:
     """Spin to warm up, spin on the clock, tell."""
-    options = arm_options(__doc__).parse_args()
+    parser = arm_options(__doc__)
+    parser.add_argument("--gevent", action="store_true", help="greenlets, in the place of threads")
+    options = parser.parse_args()
+    spin: Spin = in_greenlets if options.gevent else in_threads
+    if options.gevent:
+        patch(options.users)
     bodies = read_bodies(options.bodies, options.kind).bodies
     callers = [Caller(f"127.0.0.1:{options.port}", bodies, first) for first in range(options.users)]
     spin(callers, options.warm_up)

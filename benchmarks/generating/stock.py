@@ -1,8 +1,8 @@
 """Stock Locust as an arm: what one writes after Locust's documentation and tritonclient's examples.
 
-JPEG: FastHttpUser posts a body that was made once. Tensors: a User with a tritonclient of its own, an
-InferInput from the array for each request, `infer`, the answer as an array, and Locust's request event. gRPC
-runs under `init_gevent`, with tritonclient's own channel arguments and room for every user's call.
+JPEG to the service: FastHttpUser posts a body that was made once. Triton: a User with a tritonclient of its
+own, an InferInput from the array for each request, `infer`, the answer as an array, and Locust's request
+event. gRPC runs under `init_gevent`, with tritonclient's own channel arguments and room for every call.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from locust.env import Environment
 import itertools
 import sys
 import time
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gevent
 import numpy as np
+from tritonclient.utils import np_to_triton_dtype
 
 from benchmarks.generating.arm import Told, arm_options, ended, measured, told
-from benchmarks.generating.kinds import KINDS, MODEL, TENSORS, Bodies, in_turn, read_bodies
+from benchmarks.generating.kinds import KINDS, PICTURES, TENSORS, Bodies, Kind, in_turn, read_bodies
 
 SPARE_THREADS = 8
 
@@ -44,11 +46,12 @@ class Fast(FastHttpUser):
 
 
 class Triton(User):
-    """A tensor through a tritonclient."""
+    """A tensor, or a file, through a tritonclient."""
 
     abstract = True
     wait_time = constant(0)
     library: ClassVar[Any]
+    model: ClassVar[str]
     address: ClassVar[str]
     tensors: ClassVar[list[Any]]
     request_type: ClassVar[str]
@@ -69,10 +72,10 @@ class Triton(User):
         library, tensor = self.library, next(self.mine)
         began, size, failure = time.perf_counter(), 0, None
         try:
-            put = library.InferInput("input", list(tensor.shape), "FP32")
+            put = library.InferInput("input", list(tensor.shape), np_to_triton_dtype(tensor.dtype))
             put.set_data_from_numpy(tensor)
             wanted = [library.InferRequestedOutput("embedding")]
-            answer = self.triton.infer(MODEL, [put], outputs=wanted).as_numpy("embedding")
+            answer = self.triton.infer(self.model, [put], outputs=wanted).as_numpy("embedding")
             size = answer.nbytes
         except Exception as error:
             failure = error
@@ -89,19 +92,29 @@ class Triton(User):
 def user_class(options: Any) -> type[User]:
     """The user of a kind of request, with what it sends."""
     kind = KINDS[options.kind]
-    if kind.is_jpeg:
+    if kind.is_service:
         bodies = read_bodies(options.bodies, kind.name)
         host = f"http://127.0.0.1:{options.port}"
         return type("Bench", (Fast,), {"abstract": False, "host": host, "bodies": bodies})
-    pictures = np.load(options.bodies / TENSORS)
     given = {
         "abstract": False,
         "library": library_of(kind.protocol, options.users),
         "address": f"127.0.0.1:{options.port}",
-        "tensors": [pictures[at : at + kind.batch] for at in range(0, len(pictures), kind.batch)],
+        "model": kind.model,
+        "tensors": tensors_of(kind, options.bodies),
         "request_type": kind.protocol,
     }
     return type("Bench", (Triton,), given)
+
+
+def tensors_of(kind: Kind, bodies: Path) -> list[Any]:
+    """The inputs of its requests: float32 of shape [batch, 3, 224, 224], or files of [batch, 1]."""
+    if kind.payload == "jpeg":
+        files = sorted((bodies / PICTURES).glob("*.jpg"))
+        pictures = np.array([[path.read_bytes()] for path in files], np.object_)
+    else:
+        pictures = np.load(bodies / TENSORS)
+    return [pictures[at : at + kind.batch] for at in range(0, len(pictures), kind.batch)]
 
 
 def library_of(protocol: str, users: int) -> Any:

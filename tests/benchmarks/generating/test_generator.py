@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.generating.arm import Told, read_told
 from benchmarks.generating.arms import arms_of
 from benchmarks.generating.figures import Over, cpu_ms, over, paired, per_core, per_s, table
-from benchmarks.generating.judging import judge
+from benchmarks.generating.judging import RATIOS, judge
 from benchmarks.generating.kinds import KINDS
 from benchmarks.generating.page import BEGIN, END, between
-from benchmarks.generating.peers import PEERS, own_figures
+from benchmarks.generating.peers import PEERS, PERF_ANALYZER, Asked, own_figures, perf_analyzer
 from benchmarks.generator import cells_of, read_options
 
 TOLD = Told(requests=1_000, wall_s=2.0, cpu_s=1.9, p50_ms=0.5, failures=0)
@@ -108,11 +109,40 @@ def test_quick_has_what_a_bound_needs() -> None:
     assert arms_of(("fp32-http", 1), True, ["perf_analyzer"]) == ["socket", "inferswarm"]
 
 
+def test_quick_has_grpcio_under_gevent_where_it_is_bound_and_http_beside_grpc() -> None:
+    assert arms_of(("fp32-grpc", 16), True, ["perf_analyzer", "ghz"]) == [
+        "socket", "grpcio-gevent", "inferswarm", "inferswarm-http2", "inferswarm-http", "perf_analyzer",
+    ]  # fmt: skip
+    assert arms_of(("fp32-grpc", 1), True, []) == ["socket", "grpcio", "inferswarm"]
+    assert arms_of(("jpeg-grpc", 16), True, []) == ["socket", "grpcio-gevent", "inferswarm"]
+
+
 def test_all_has_every_peer_that_can_send_the_kind() -> None:
     own = ["socket", "inferswarm", "stock"]
+    grpc = ["socket", "grpcio", "grpcio-gevent", "inferswarm"]
     found = arms_of(("fp32-grpc", 16), False, ["wrk", "h2load", "ghz"])
-    assert found == ["socket", "grpcio", *own[1:], "library", "h2load", "ghz"]
+    assert found == [*grpc, "inferswarm-http2", "inferswarm-http", "stock", "library", "h2load", "ghz"]
+    assert arms_of(("jpeg-grpc", 16), False, ["wrk", "ghz"]) == [*grpc, "stock", "library", "ghz"]
     assert arms_of(("jpeg-http", 128), False, ["wrk"]) == own
+
+
+def test_every_ratio_that_is_bound_is_of_arms_that_quick_has() -> None:
+    for ratio in RATIOS:
+        assert {ratio.other, ratio.mine} <= set(arms_of(ratio.cell, True, [PERF_ANALYZER]))
+
+
+def test_grpc_is_bound_by_grpcio_by_perf_analyzer_and_by_our_own_http(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    others = {"grpcio-gevent": 2.0, "perf_analyzer": 1 / 0.45, "inferswarm-http": 0.8, "socket": 1 / 1.5}
+    arms = {name: [cpu(seconds)] for name, seconds in others.items()}
+    ours = {"inferswarm": [cpu(1.0)], "inferswarm-http2": [cpu(1.0)]}
+    assert judge({("fp32-grpc", 16): {**arms, **ours}}, []) == 0
+    slower = {name: [cpu(1.01)] for name in ours}
+    assert judge({("fp32-grpc", 16): {**arms, **slower}}, []) == 1
+    ratios = ("/ socket", "/ grpcio-gevent", "/ perf_analyzer", "of inferswarm-http2 / inferswarm-http")
+    broken = "; ".join(f"fp32-grpc 16: CPU {ratio}" for ratio in ratios)
+    assert capsys.readouterr().out.splitlines()[-1] == f"broken: {broken}"
 
 
 def test_the_figures_of_an_arm_are_found_among_what_else_it_prints() -> None:
@@ -135,6 +165,17 @@ def test_the_figures_of_an_arm_are_found_among_what_else_it_prints() -> None:
 def test_what_peers_print(name: str, said: str, figures: tuple[float | None, float | None]) -> None:
     (peer,) = (peer for peer in PEERS if peer.name == name)
     assert own_figures(peer, said) == pytest.approx(figures)
+
+
+def test_perf_analyzer_sends_as_many_bytes_as_the_others(tmp_path: Path) -> None:
+    (tmp_path / "jpeg-grpc").mkdir()
+    (tmp_path / "jpeg-grpc" / "000.body").write_bytes(bytes(9_876))
+    asked = Asked(KINDS["jpeg-grpc"], 16, 1, 2.0, tmp_path)
+    said = " ".join(perf_analyzer("perf_analyzer", asked))
+    assert "-m null_jpeg" in said
+    assert "--shape input:1 --string-length 9876" in said
+    tensors = perf_analyzer("perf_analyzer", replace(asked, kind=KINDS["fp32-grpc"]))
+    assert "--shape input:3,224,224 -b 1" in " ".join(tensors)
 
 
 def test_perf_analyzer_counts_pictures_and_the_table_requests() -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
-from tritonclient.grpc import service_pb2
+from tritonclient.grpc import InferenceServerClient, service_pb2
 
-from benchmarks.generating import http2
+from benchmarks.generating import http2, null_http2
 from benchmarks.generating.answers import embedding, service_answer, triton_answer
+from benchmarks.generating.arm import read_told
+from benchmarks.generating.children import run
 from benchmarks.generating.floor import Blocking, Epoll, Posts, Session, unsent
 from benchmarks.generating.http2 import Calls, call_headers, frame, frame_head, literal, message_of
-from benchmarks.generating.kinds import KINDS, http_head
+from benchmarks.generating.kinds import JPEG_MODEL, KINDS, MODEL, PICTURES, http_head
 from benchmarks.generating.null_grpc import serve
 from benchmarks.generating.null_http import Server, about, content_length, infer_answer
 from tests.processes import free_port
@@ -28,6 +33,14 @@ TENSOR = bytes(602_112)
 def http_port() -> int:
     listening = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=Server(listening).serve, daemon=True).start()
+    port: int = listening.getsockname()[1]
+    return port
+
+
+@pytest.fixture(scope="module")
+def http2_port() -> int:
+    listening = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=null_http2.Server(listening).serve, daemon=True).start()
     port: int = listening.getsockname()[1]
     return port
 
@@ -134,6 +147,23 @@ def served(port: int) -> int:
     return int(told.model_stats[0].inference_count)
 
 
+def test_the_floor_speaks_with_the_null_server_of_http2(http2_port: int) -> None:
+    messages = [message_of(TENSOR), message_of(b"x")]
+    sessions = [Calls(messages, f"127.0.0.1:{http2_port}", first) for first in range(2)]
+    assert spun(sessions, http2_port) >= 2
+    assert sum(session.failures for session in sessions) == 0
+
+
+def test_a_stub_gets_its_answers_from_the_null_server_of_http2(http2_port: int) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{http2_port}") as channel:
+        call = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer")
+        small, large = call(b"x"), call(TENSOR * 3)
+        under_way = [call.future(TENSOR) for _ in range(8)]
+        assert [one.result() for one in under_way] == [small] * 8
+    shapes = [list(service_pb2.ModelInferResponse.FromString(one).outputs[0].shape) for one in (small, large)]
+    assert shapes == [[1, 512], [3, 512]]
+
+
 def test_the_grpc_answer_holds_as_many_embeddings_as_pictures_came(grpc_port: int) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{grpc_port}") as channel:
         call = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer")
@@ -141,6 +171,37 @@ def test_the_grpc_answer_holds_as_many_embeddings_as_pictures_came(grpc_port: in
     assert list(answer.outputs[0].shape) == [3, 512]
     rows = np.frombuffer(answer.raw_output_contents[0], np.float32).reshape(3, 512)
     assert np.array_equal(rows[2], embedding())
+
+
+def test_the_null_server_of_grpc_tells_of_both_models(grpc_port: int) -> None:
+    with closing(InferenceServerClient(f"127.0.0.1:{grpc_port}")) as client:
+        kinds = {model: client.get_model_metadata(model).inputs[0].datatype for model in (MODEL, JPEG_MODEL)}
+        assert kinds == {"null": "FP32", "null_jpeg": "BYTES"}
+        assert list(client.get_model_config(JPEG_MODEL).config.input[0].dims) == [1]
+        assert client.get_inference_statistics(JPEG_MODEL).model_stats[0].name == "null_jpeg"
+
+
+@pytest.mark.parametrize("arm", [("plain_grpc",), ("plain_grpc", "--gevent"), ("stock",)])
+def test_arms_of_grpc_send_files(arm: tuple[str, ...], grpc_port: int, tmp_path: Path) -> None:
+    write_jpegs(tmp_path)
+    before = served(grpc_port)
+    place = ("jpeg-grpc", "2", str(grpc_port), str(tmp_path))
+    times = ("--seconds", "0.2", "--warm-up", "0.1", "--listen", "0.1")
+    module, *extra = arm
+    command = [sys.executable, "-m", f"benchmarks.generating.{module}", *place, *times, *extra]
+    told = read_told(run(command, min(os.sched_getaffinity(0)), 60).text)
+    assert 0 < told.requests <= served(grpc_port) - before
+    assert (told.failures, told.p50_ms is not None) == (0, True)
+
+
+def write_jpegs(folder: Path) -> None:
+    """What `benchmarks.generating.bodies` leaves of a kind, with two small files."""
+    (folder / "jpeg-grpc").mkdir()
+    (folder / "jpeg-grpc" / "headers.json").write_text("{}")
+    (folder / PICTURES).mkdir()
+    for number in range(2):
+        (folder / "jpeg-grpc" / f"{number:03d}.body").write_bytes(bytes(10_000))
+        (folder / PICTURES / f"{number:03d}.jpg").write_bytes(bytes(10_000))
 
 
 def test_the_floor_speaks_with_the_null_server_of_http(http_port: int) -> None:

@@ -40,7 +40,7 @@ class Plain(Codec):
         return np.frombuffer(answer.body, np.uint8).astype(np.float32)[None]
 
 
-class Asked(gevent.Greenlet):
+class Asked(gevent.Greenlet):  # type: ignore[misc]
     """A call under way: it gives its Outcome, and has its phases once it is a good one."""
 
     phases_ns: Mapping[str, int] = NONE

@@ -326,11 +326,11 @@ class Peer:
         assert not self.left, "a call that begins after GOAWAY"
         standing = sum(one.open for one in self.streams.values())
         assert standing < self.limits[MAX_CONCURRENT_STREAMS], f"{standing} streams are open"
-        found = self._decoder.decode(payload)
-        names = [name for name, _ in found]
+        found = {str(name): str(value) for name, value in self._decoder.decode(payload)}
+        names = list(found)
         assert all(name.startswith(":") for name in names[:4]), names
         assert set(names) >= REQUEST_FIELDS, names
-        self.streams[stream] = Stream(self.limits[INITIAL_WINDOW_SIZE], dict(found))
+        self.streams[stream] = Stream(self.limits[INITIAL_WINDOW_SIZE], found)
         self.credit_of[stream] = self.theirs.get(INITIAL_WINDOW_SIZE, WINDOW)
 
     def _data(self, flags: int, stream: int, payload: bytes) -> None:

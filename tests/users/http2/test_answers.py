@@ -62,7 +62,8 @@ def in_pieces(stream: int, fields: Mapping[str, str], count: int, flags: int = 0
     parts = [whole[at : at + size] for at in range(0, len(whole), size)]
     kinds = [HEADERS, *([CONTINUATION] * (count - 1))]
     ends = [flags, *([0] * (count - 2)), END_HEADERS]
-    return b"".join(framed(*one, stream, part) for *one, part in zip(kinds, ends, parts, strict=True))
+    made = zip(kinds, ends, parts, strict=True)
+    return b"".join(framed(kind, ended, stream, part) for kind, ended, part in made)
 
 
 GOOD = message(b"good")

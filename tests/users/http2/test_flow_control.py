@@ -6,8 +6,8 @@ import gevent
 import pytest
 
 from tests.users.http2.callers import PICTURE_BYTES, Listener, callers, ended, kinds
-from tests.users.http2.peer import FRAME_BYTES, WINDOW, Peer
-from users.http2.frames import INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MOST
+from tests.users.http2.peer import Peer
+from users.http2.frames import FRAME_BYTES, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MOST, WINDOW
 from users.http2.sender import FAIR, FIFO
 
 pytestmark = pytest.mark.system

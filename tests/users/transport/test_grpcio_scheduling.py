@@ -15,8 +15,8 @@ import gevent
 import pytest
 
 from tests.users.http2.callers import PICTURE_BYTES, Listener, callers, kinds
-from tests.users.http2.peer import WINDOW, Peer
-from users.http2.frames import INITIAL_WINDOW_SIZE, MOST
+from tests.users.http2.peer import Peer
+from users.http2.frames import INITIAL_WINDOW_SIZE, MOST, WINDOW
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

@@ -1,4 +1,4 @@
-"""gRPC's interoperability cases on our own wire, against others' servers and proxies as processes of their own.
+"""gRPC's interoperability cases on our own wire, against others' servers and proxies in their own processes.
 
 `python -m benchmarks.interop` asks more servers the same, which must be brought from registries first.
 """
@@ -8,16 +8,14 @@ from __future__ import annotations
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from benchmarks.interop_servers import cases
 from benchmarks.interop_servers.callers import Own
-from benchmarks.interop_servers.cases import Case
 from benchmarks.interop_servers.environments import NotHere
-from benchmarks.interop_servers.servers import SERVERS, Running, Server
+from benchmarks.interop_servers.servers import SERVERS, Running
 from users.http2.figures import FIGURES
 
 pytestmark = pytest.mark.system
@@ -26,44 +24,48 @@ NAMES = ("grpcio", "grpcio-aio", "h2-strict", "h2-awkward", "tritonserver", "ngi
 HERE = {server.name: server for server in SERVERS if server.name in NAMES}
 ASKED = [(name, case) for name in NAMES for case in HERE[name].cases]
 CALLS = 200
-"""At once: more than the streams that proxies allow on a connection."""
+"""More at once than proxies allow streams on a connection."""
 
 
-class Standing(NamedTuple):
-    """A server and how it was started, or why it was not."""
+class Servers:
+    """One server at a time, which runs until another is asked for: tests of one follow each other."""
 
-    server: Server
-    running: Running | None
-    missing: str = ""
+    def __init__(self) -> None:
+        self._name, self._running, self._stack = "", Running(""), ExitStack()
 
+    def start(self, name: str) -> Running:
+        """It, started where it is not; the test is skipped where it is not here."""
+        if name != self._name:
+            self.stop()
+            try:
+                self._running = self._stack.enter_context(HERE[name].start())
+            except NotHere as error:
+                pytest.skip(str(error))
+            self._name = name
+        return self._running
 
-@contextmanager
-def standing(name: str) -> Iterator[Standing]:
-    server = HERE[name]
-    try:
-        with server.start() as running:
-            yield Standing(server, running)
-    except NotHere as error:
-        yield Standing(server, None, str(error))
+    def stop(self) -> None:
+        self._name = ""
+        self._stack.close()
 
 
 @pytest.fixture(scope="module")
-def at(request: pytest.FixtureRequest) -> Iterator[Standing]:
-    """The server that a test names: started once, as its tests follow each other."""
-    with standing(request.param) as found:
-        yield found
+def servers() -> Iterator[Servers]:
+    made = Servers()
+    yield made
+    made.stop()
 
 
-@pytest.mark.parametrize(("at", "name"), ASKED, indirect=["at"])
-def test_a_case_holds(at: Standing, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if at.running is None:
-        pytest.skip(at.missing)
+@pytest.mark.parametrize(("server", "name"), ASKED)
+def test_a_case_holds(servers: Servers, server: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = servers.start(server)
     monkeypatch.setattr(cases, "CALLS", CALLS)
+    monkeypatch.setattr(cases, "SOAK_CALLS", CALLS)
     monkeypatch.setattr(cases, "FP32_ROUNDS", 1)
-    before = len(at.running.breaches())
-    with called(at.running.address) as caller:
-        at.server.cases[name](caller)
-    assert at.running.breaches()[before:] == []
+    before = len(running.breaches())
+    with called(running.address) as caller:
+        HERE[server].cases[name](caller)
+    assert running.breaches()[before:] == []
 
 
 @contextmanager
@@ -75,22 +77,21 @@ def called(address: str) -> Iterator[Own]:
         caller.close()
 
 
-@pytest.mark.parametrize(
-    "case", [cases.concurrent_large_unary, cases.rpc_soak], ids=lambda case: case.__name__
-)
-def test_all_calls_go_over_one_connection(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["concurrent_large_unary", "rpc_soak"])
+def test_all_calls_go_over_one_connection(
+    servers: Servers, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cases, "CALLS", CALLS)
-    with HERE["h2-strict"].start() as running, called(running.address) as caller:
-        case(caller)
-        assert running.connections() == 1
+    running = servers.start("h2-strict")
+    before = running.connections()
+    with called(running.address) as caller:
+        cases.TEST_CASES[name](caller)
+    assert running.connections() - before == 1
 
 
-def test_a_proxy_that_ends_connections_fails_no_call() -> None:
-    # nginx says GOAWAY behind a connection's thousandth call.
-    with standing("nginx") as at:
-        if at.running is None:
-            pytest.skip(at.missing)
-        before = FIGURES.counts["goaways"]
-        with called(at.running.address) as caller:
-            cases.rpc_soak(caller)
-        assert FIGURES.counts["goaways"] - before == cases.SOAK_CALLS // 1000
+def test_a_proxy_that_ends_connections_fails_no_call(servers: Servers) -> None:
+    # nginx says GOAWAY at a connection's thousandth call.
+    running, before = servers.start("nginx"), FIGURES.counts["goaways"]
+    with called(running.address) as caller:
+        cases.rpc_soak(caller)
+    assert FIGURES.counts["goaways"] - before == cases.SOAK_CALLS // 1000

@@ -1,0 +1,1 @@
+"""What benchmarks/interop.py is made of: gRPC's test service on others' servers, and proxies before it."""

@@ -154,7 +154,9 @@ class Http2Connection:
                 return
             if not data:
                 raise self._refused or broken()
-            for one in self._reader.read(data):
+            came = self._reader.read(data)
+            FIGURES.counts["frames_received"] += len(came)
+            for one in came:
                 self._take(*one)
         except (OSError, ValueError) as error:
             self._fail(error)
@@ -164,7 +166,7 @@ class Http2Connection:
         """Send what may go now, and the rest when the socket takes more."""
         if self.streams.leaving and not len(self.streams):
             self._close()
-        if self._closed or self._refused:
+        if self._closed or self._refused or self._sender.idle:
             return
         try:
             done = self._sender.push(self._socket.send_now)
@@ -197,7 +199,6 @@ class Http2Connection:
 
     def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         """One frame. Raises ProtocolError."""
-        FIGURES.counts["frames_received"] += 1
         if self._begun is not None and (kind != frames.CONTINUATION or stream != self._begun[0]):
             raise ProtocolError("a frame in the middle of headers")
         take = TAKES.get(kind)

@@ -21,10 +21,12 @@ from users.http2.frames import (
     HEAD_BYTES,
     HEADERS,
     MOST,
+    RST_STREAM,
     WINDOW,
     ProtocolError,
     frame,
     frame_head,
+    number_frame,
 )
 
 Buffers = list[bytes | memoryview]
@@ -38,7 +40,7 @@ the end of a burst or of the connection's window, is the last in the row then.
 SCHEDULING = FIFO
 """Unless it is said otherwise."""
 BURST_BYTES = 1 << 20
-"""Laid out at once, and the largest frame: what comes after, such as the answer to a PING, waits for it."""
+"""Laid out at once, and the most of one call: what comes after, such as the answer to a PING, waits for it."""
 MOST_BUFFERS = 1_000
 """Of one sendmsg; Linux takes 1,024."""
 MOST_CONTROL = 10_000
@@ -56,6 +58,7 @@ class FrameSender:
         self.largest_frame = FRAME_BYTES
         self._fair, self._unsent = scheduling == FAIR, unsent
         self._control: Buffers = []
+        self._induced = 0
         self._turns: deque[Call] = deque()
         self._parked: dict[Call, None] = {}
         """Whose own window is closed."""
@@ -66,11 +69,21 @@ class FrameSender:
         self._ends: deque[tuple[int, Call]] = deque()
         """How much has been laid out at the end of each call."""
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to send."""
+        return not (self._out or self._control or self._turns)
+
     def control(self, made: bytes) -> None:
         """A frame, or several, that goes before calls' data. Raises ProtocolError where too many wait."""
         self._control.append(made)
-        if len(self._control) > MOST_CONTROL:
+        self._induced += 1
+        if self._induced > MOST_CONTROL:
             raise ProtocolError("a peer that asks for ever and does not read")
+
+    def reset(self, stream: int, code: int) -> None:
+        """RST_STREAM, which no peer has caused: however many wait."""
+        self._control.append(number_frame(RST_STREAM, stream, code))
 
     def begin(self, call: Call) -> None:
         """A call that has its stream: its headers go next, its data in its turn."""
@@ -151,16 +164,16 @@ class FrameSender:
 
     def _lay(self) -> Buffers:
         """Put out what goes next; nothing where there is nothing, or windows are closed."""
-        self._out, self._control = self._control, []
+        self._out, self._control, self._induced = self._control, [], 0
         self._laid += sum(map(len, self._out))
-        most = min(self.largest_frame, FRAME_BYTES if self._fair else BURST_BYTES)
         until = self._laid + BURST_BYTES
         while self._turns and self._laid < until and self.window > 0:
             call = self._turns[0]
             if call.window <= 0:
                 self._park(call)
                 continue
-            self._lay_frame(call, min(call.left, call.window, self.window, most))
+            most = FRAME_BYTES if self._fair else BURST_BYTES
+            self._lay_frames(call, min(call.left, call.window, self.window, most))
             if not call.left:
                 self._ends.append((self._laid, self._turns.popleft()))
             elif self._fair or self._laid >= until or self.window <= 0:
@@ -169,14 +182,21 @@ class FrameSender:
             self._shut_ns = self._shut_ns or perf_counter_ns()
         return self._out
 
-    def _lay_frame(self, call: Call, size: int) -> None:
+    def _lay_frames(self, call: Call, size: int) -> None:
+        """So many bytes of a call, in frames as large as they may be."""
+        whole, rest = divmod(size, min(size, self.largest_frame))
+        head = frame_head(DATA, 0, call.stream, self.largest_frame)
+        self._laid += size + HEAD_BYTES * (whole + bool(rest))
+        self.window -= size
+        call.window -= size
+        FIGURES.counts["frames_sent"] += whole + bool(rest)
+        while size > self.largest_frame:
+            size -= self.largest_frame
+            self._out.append(head)
+            self._out += call.take(self.largest_frame)
         flags = END_STREAM if size == call.left else 0
         self._out.append(frame_head(DATA, flags, call.stream, size))
         self._out += call.take(size)
-        self._laid += HEAD_BYTES + size
-        self.window -= size
-        call.window -= size
-        FIGURES.counts["frames_sent"] += 1
 
     def _park(self, call: Call) -> None:
         """The first in the row has a closed window of its own: others' turn."""

@@ -11,7 +11,7 @@ from gevent.hub import Waiter
 
 from users.http2.call import Call
 from users.http2.figures import FIGURES, UNLIMITED
-from users.http2.frames import CANCEL, MOST, RST_STREAM, ProtocolError, number_frame
+from users.http2.frames import CANCEL, MOST, ProtocolError
 from users.http2.sender import FrameSender
 from users.http2.status import Unprocessed
 
@@ -30,7 +30,7 @@ class Streams:
         self._next = first
         self._open: dict[int, Call] = {}
         self._waiting: deque[Call] = deque()
-        self._ended: list[Call] = []
+        self._ended: deque[Call] = deque()
         self._reset: deque[int] = deque(maxlen=REMEMBERED)
         self.leaving = False
         self.allowed, self.most_open = UNLIMITED, 0
@@ -65,7 +65,8 @@ class Streams:
 
     def was_reset(self, stream: int) -> bool:
         """Whether it was ended here, so that more of its answer may come."""
-        return stream in self._reset
+        forgotten = len(self._reset) == REMEMBERED and stream < self._reset[0]
+        return forgotten or stream in self._reset
 
     def end(self, call: Call, error: Exception | None) -> None:
         """Its stream has ended, with an answer or an error: another call may begin."""
@@ -77,7 +78,7 @@ class Streams:
     def drop(self, call: Call, error: Exception | None, code: int) -> None:
         """End it from here, by a reset with this error code."""
         self._reset.append(call.stream)
-        self._sender.control(number_frame(RST_STREAM, call.stream, code))
+        self._sender.reset(call.stream, code)
         self.end(call, error)
 
     def let_in(self) -> None:
@@ -97,11 +98,10 @@ class Streams:
             self.end(call, Unprocessed(why))
 
     def fail(self, error: Exception) -> None:
-        """All end with this error."""
-        calls = (*self._open.values(), *self._waiting)
-        self._open.clear()
-        self._waiting.clear()
-        for call in calls:
+        """All that have a stream end with this error."""
+        calls, self._open = self._open, {}
+        self.leave()
+        for call in calls.values():
             self._finish(call, error)
 
     def _finish(self, call: Call, error: Exception | None) -> None:
@@ -119,6 +119,7 @@ class Streams:
             call.waiter = None
             self._cancel(call)
             push()
+            self.tell_ended()
             raise
 
     def _cancel(self, call: Call) -> None:
@@ -129,9 +130,11 @@ class Streams:
 
     def tell_ended(self) -> None:
         """Wake who waits for calls that have ended; they may send at once, which may end others."""
+        if not self._ended:
+            return
         in_hub = gevent.getcurrent() is gevent.get_hub()
         while self._ended:
-            waiter = self._ended.pop(0).waiter
+            waiter = self._ended.popleft().waiter
             if waiter is None:
                 continue
             if in_hub:

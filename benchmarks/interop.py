@@ -1,10 +1,10 @@
-"""Does the suite's own gRPC wire do with others' servers what gRPC's interoperability cases ask of it?
+"""Does the suite's own gRPC client pass gRPC's interoperability tests against others' servers?
 
 python -m benchmarks.interop                        all of them, about 3 minutes
 python -m benchmarks.interop nginx 'grpc-*'         those with such names
-python -m benchmarks.interop --client grpcio        grpcio in the wire's place: are the servers right?
+python -m benchmarks.interop --client grpcio        grpcio in its place: are the servers right?
 
-The first time, it brings or builds each server in the cache. A server that this machine does not have is
+The first run downloads or builds each server into the cache. A server that this machine does not have is
 named, and not counted.
 """
 
@@ -54,11 +54,13 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.interop", description=(__doc__ or "").partition("\n")[0]
     )
     known = ", ".join(server.name for server in SERVERS)
-    parser.add_argument("names", nargs="*", default=["*"], metavar="NAME", help=f"of {known} (default: all)")
-    parser.add_argument("--client", choices=tuple(CALLERS), default="own", help="who asks (default: own)")
+    named = f"servers, or shell patterns of their names: {known} (default: all)"
+    parser.add_argument("names", nargs="*", default=["*"], metavar="NAME", help=named)
+    tested = "the client that is tested (default: own)"
+    parser.add_argument("--client", choices=tuple(CALLERS), default="own", help=tested)
     options = parser.parse_args(argv)
     if unknown := [name for name in options.names if not chosen([name])]:
-        parser.error(f"{unknown[0]} is no server here: give some of {known}")
+        parser.error(f"no server is called {unknown[0]}: choose from {known}")
     return options
 
 

@@ -104,18 +104,18 @@ TLS_WORDS = {
     "VERIFY_FAILED": "its certificate is not accepted",
     "Hostname Verification": "its certificate is not accepted: it is for another name",
 }
-"""By parts of OpenSSL's and gRPC's reasons, whose names differ between versions."""
+"""By parts of OpenSSL's and grpcio's reasons, whose names differ between versions."""
 CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
 """OpenSSL's reason for what Python calls an SSLEOFError only since 3.11.4."""
 BEYOND = (RecursionError, OverflowError)
 """What huge numbers and deep nesting raise."""
 BEYOND_WORDS = ("CLIENT: Received message larger than max", "Compression algorithm")
-"""Of gRPC's own texts on answers beyond our limits (users/transport/size_limits.py)."""
+"""Of grpcio's own texts on answers beyond our limits (users/transport/size_limits.py)."""
 MOST_READ = 16_384
 """Bytes of an error's body that are read: more than the longest token takes in JSON."""
 BROKEN_WORDS = ("closed", "reset", "broken", "goaway", "connect", "stream removed", "recvmsg", "sendmsg",
                 "keepalive", "transport")  # fmt: skip
-"""Of gRPC's own texts on broken connections."""
+"""Of grpcio's own texts on broken connections."""
 ERRNOS = {
     ErrorKind.RESET: (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN),
     ErrorKind.EXHAUSTED: (errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM),
@@ -237,7 +237,7 @@ def is_cut_off(error: ssl.SSLError) -> bool:
 
 
 def grpc_kind(error: grpc.RpcError) -> ErrorKind:
-    """gRPC says UNAVAILABLE for a refused, an unresolved and a broken connection, and servers do: its text
+    """grpcio says UNAVAILABLE for a refused, an unresolved and a broken connection, and servers do: its text
     tells which.
     """
     code = error.code() if isinstance(error, grpc.Call) else None
@@ -251,7 +251,7 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
     told |= dict.fromkeys(("cannot assign requested address", "too many open files"), ErrorKind.EXHAUSTED)
     told |= dict.fromkeys(("no route to host", "unreachable"), ErrorKind.UNREACHABLE)
     told |= dict.fromkeys(BROKEN_WORDS, ErrorKind.RESET)
-    # What none of gRPC's own words is in, a server has said: Triton does of a full queue.
+    # What none of grpcio's own words is in, a server has said: Triton does of a full queue.
     return next((kind for word, kind in told.items() if word in text), ErrorKind.SERVER_ERROR)
 
 

@@ -31,7 +31,7 @@ class Result(NamedTuple):
     `cell`, `repeat`, `phase`: the run it belongs to, by the phase it *started* in. `user`: which of this
     process's users sent it. `intended_ns`, `start_ns`, `end_ns`: `perf_counter_ns` when it should have
     started, did start, and finished. `phases_ns`: the parts of service time that the client can tell
-    apart (encode, send, wait, receive, decode; and connect, where a connection was made for it).
+    apart, by the names of `users.transport.base.Reply`.
     `server_ns`: the parts the server stated. `error`: None on success; `abandoned` marks a request killed at
     a stop, which is neither success nor failure. `request_id`: under which the server traced it, empty where
     it was sent without one.

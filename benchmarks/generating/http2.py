@@ -2,6 +2,9 @@
 
 Frames of RFC 9113, headers as HPACK literals (RFC 7541) that need no table. Of an answer's headers only the
 frames are seen, not their contents: an answer is good where it is as long as the first of its connection.
+
+It shares nothing with users/http2, whose cost is compared with that of this: what is added there must not be
+added to the floor as well.
 """
 
 from __future__ import annotations

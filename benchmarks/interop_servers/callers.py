@@ -1,4 +1,4 @@
-"""Clients of unary calls of bytes: the suite's own wire, and grpcio, which proves the servers right."""
+"""Clients that make unary calls with bytes: the suite's own, and grpcio, by which the servers are checked."""
 
 from __future__ import annotations
 

@@ -40,12 +40,7 @@ OF_HOST = ("name", "kind", "workers", "cores", "system", "tcp_congestion_control
 MUST = (
     *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),
     *("cpu", "cpu.*", "cores", "gpus", "system", "tcp_congestion_control"),
-    *(
-        "options.trace",
-        "options.load_profile",
-        "options.grpc_scheduling",
-        *(f"options.{name}" for name in of_trait("condition")),
-    ),
+    *("options.trace", "options.load_profile", *(f"options.{name}" for name in of_trait("condition"))),
 )
 """Of what a study states, by dotted names."""
 

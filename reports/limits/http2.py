@@ -1,6 +1,6 @@
-"""HTTP/2's own bounds as the limit: a receiver's closed windows, and how many streams it allows at once.
+"""HTTP/2's own bounds as the limit: the receiver's closed windows, and how many streams it allows at once.
 
-Both are seen of calls over our own connections; a library tells neither.
+Both are known of calls over our own connections; grpcio tells neither.
 """
 
 from typing import NamedTuple
@@ -30,8 +30,8 @@ WINDOW_SHARE = 0.3
 UNSENT_SHARE = 0.25
 """Of the bytes in the kernel: where more of them wait there, TCP is slower than HTTP/2's windows allow."""
 WITHHELD_TIMES, WITHHELD_NS, SHORT_NS = 2.0, 1_000_000, 100_000
-"""Round trips for which a closed window waits, at most, where a receiver gives its credit at once. The others
-are what scheduling adds at the ends, over paths of a millisecond and more, and over shorter ones."""
+"""For how many round trips a window stays closed, at most, where the receiver gives credit at once; and what
+scheduling at both ends may add, over paths of a millisecond and more, and over shorter ones."""
 FEWER_BYTES = "or send fewer bytes (JPEG, not float32)."
 WINDOW_ADVICE = (
     "Raise the server's stream window (nginx http2_body_preread_size, Envoy initial_stream_window_size, "
@@ -59,7 +59,7 @@ class Closed(NamedTuple):
 
 
 def http2_window(run: Summary) -> Limit | None:
-    """Calls wait for credit that comes as soon as a round trip lets it: windows are small for such a path."""
+    """Calls wait for credit that comes within about a round trip: the windows are small for such a path."""
     closed = closed_windows(run)
     if closed is None or saturated(run) or not waits_for_windows(run) or withheld(run) is not False:
         return None
@@ -68,7 +68,7 @@ def http2_window(run: Summary) -> Limit | None:
 
 
 def streams(run: Summary) -> Limit | None:
-    """Calls wait for a free stream, and those that have one are held up by nothing that is full."""
+    """Calls wait for a free stream, and nothing that those with a stream use is full."""
     if not waits_for_streams(run):
         return None
     said = [_streams_said(run)]
@@ -83,12 +83,12 @@ def streams(run: Summary) -> Limit | None:
 
 
 def streams_for_batches(run: Summary, not_full: Limit) -> Limit:
-    """The same where instances are busy with executions that have room: more streams would fill these."""
+    """The same where instances are busy with batches that are not full: more streams would fill them."""
     return Limit("streams", f"{_streams_said(run)}; {not_full.evidence}", f"{STREAMS_ADVICE}.")
 
 
 def waits_for_streams(run: Summary) -> bool:
-    """Whether calls wait since as many streams are open as the server allows."""
+    """Whether calls wait because as many streams are open as the server allows."""
     http2 = _http2(run)
     if http2 is None or not http2.streams_allowed or (http2.streams or 0) < http2.streams_allowed:
         return False
@@ -104,7 +104,7 @@ def waits_for_windows(run: Summary) -> bool:
 
 
 def closed_windows(run: Summary) -> Closed | None:
-    """Which windows were closed, and for how long; None where none was, or where nobody saw."""
+    """Which windows were closed, and for how long; None where none was, or where it was not recorded."""
     http2 = _http2(run)
     if http2 is None:
         return None
@@ -131,17 +131,17 @@ def withheld(run: Summary) -> bool | None:
 
 
 def withheld_said(run: Summary) -> str:
-    """How the server's side gives its credit late, in words; empty where it does not, or it costs little."""
+    """That the server gives credit late, in words; empty where it does not, or where that costs little."""
     closed = closed_windows(run)
     if closed is None or not withheld(run) or not waits_for_windows(run):
         return ""
     return "; ".join(
-        [*_window_said(run, closed), "credit came late, as it does where requests are taken in slowly"]
+        [*_window_said(run, closed), "credit came late, as it does where requests are read slowly"]
     )
 
 
 def stream_wait_said(run: Summary) -> str:
-    """What goes before the time that shares are of, where that is not little."""
+    """The wait for a stream, which comes before the time that shares are of; empty where it is short."""
     waited_ms = ms(run.phases.stream_wait_ns)
     return f", after {waited_ms} ms for a free stream" if waits_for_streams(run) else ""
 
@@ -187,7 +187,8 @@ def _window_said(run: Summary, closed: Closed) -> list[str]:
         f"{whose} was closed{often} for {ms(closed.mean_ns)} ms on average, over {' and '.join(trips)}",
     ]
     if run.path and run.path.not_sent_bytes is not None:
-        said.append(f"the kernel had {kilobytes(run.path.not_sent_bytes)} left to send")
+        left = kilobytes(run.path.not_sent_bytes) if run.path.not_sent_bytes else "nothing"
+        said.append(f"the kernel had {left} left to send")
     return said
 
 

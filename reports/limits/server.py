@@ -1,5 +1,6 @@
 """The server as the limit: requests wait for an instance or a batch, or the work itself takes the time."""
 
+from collections.abc import Collection
 from math import inf
 
 from reports.caveats.attribution import COLD_SHARE
@@ -78,7 +79,7 @@ def server_preprocess(run: Summary) -> Limit | None:
         return _full_step(run, name, run.server.steps[name])
     if not decodes(run) or (not saturated(run) and held_back(run)):
         return None
-    part, took_ns = _largest_work(run)
+    part, took_ns = _largest_work(run, BEFORE_THE_MODEL)
     cheaper = f"Make {part} cheaper (smaller pictures, a faster library)"
     advice = f"{cheaper}, or do it on the client. {SERIAL_ADVICE}"
     if not run.serial:
@@ -217,9 +218,10 @@ def _busy_said(run: Summary) -> list[str]:
     return [f"{who} executing {digits(100 * run.server.busy)} % of the time"]
 
 
-def _largest_work(run: Summary) -> tuple[str, float | None]:
-    """The name and the time of the largest part that is no waiting."""
+def _largest_work(run: Summary, among: Collection[str] = ()) -> tuple[str, float | None]:
+    """The name and the time of the largest part, of some or of all, that is no waiting."""
     parts = {name: took_ns for name, took_ns in run.server.parts.items() if name != "queue"}
+    parts = {name: took_ns for name, took_ns in parts.items() if not among or name in among}
     name = max(parts, key=lambda part: parts[part], default="")
     return (name, parts[name]) if name else ("the server", None)
 

@@ -78,7 +78,7 @@ def own_connections(port: int) -> dict[Any, TcpInfo]:
 
 
 def _looked_at(descriptor: int, port: int) -> dict[Any, TcpInfo]:
-    # The original class: gevent's would change the mode of a descriptor that gRPC uses.
+    # The original class: gevent's would change the mode of a descriptor that grpcio uses.
     with monkey.get_original("socket", "socket")(fileno=os.dup(descriptor)) as twin:
         peer = twin.getpeername()
         if not isinstance(peer, tuple) or peer[1] != port or is_marked(twin):

@@ -15,14 +15,14 @@ def rows(step: str, folder: Path) -> Iterator[tuple[str, ...]]:
     clocks = clocks_of(read(folder / "timeline.csv"))
     for cell in read(folder / "cells.csv"):
         told = (
-            cell["gpu_util_pct"],
-            cell["gpu_power_w"],
-            cell["joules_per_image"],
+            short(cell["gpu_util_pct"]),
+            short(cell["gpu_power_w"]),
+            short(cell["joules_per_image"]),
             *clocks.get((cell["cell"], cell["repeat"]), ("", "")),
             scaled(cell["gpu_memory_bytes"], 1e-9),
         )
         if any(told):
-            yield (step, cell["cell"], cell["images_per_s"], cell["latency_p50_ms"], *told)
+            yield (step, cell["cell"], short(cell["images_per_s"]), short(cell["latency_p50_ms"]), *told)
 
 
 def clocks_of(timeline: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
@@ -32,6 +32,11 @@ def clocks_of(timeline: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], tu
         if second["phase"] == "measure" and second["gpu_sm_clock_mhz"]:
             found[second["cell"], second["repeat"]].append(float(second["gpu_sm_clock_mhz"]))
     return {run: (str(len(values)), f"{fmean(values):.0f}") for run, values in found.items()}
+
+
+def short(text: str) -> str:
+    """A number with three decimals at most; nothing for none."""
+    return f"{round(float(text), 3):g}" if text else ""
 
 
 def scaled(text: str, factor: float) -> str:

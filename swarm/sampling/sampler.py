@@ -146,9 +146,9 @@ class Sampler:
             try:
                 while True:
                     self._sleep(until_next_second(self._wall()))
-                    second = second_ended(self._wall())
-                    answers = self._ask(reads, asked)
-                    self._write(record({**tag, "phase": self._phase, "second": second}, answers))
+                    # Of when it is asked: what is read before the measure phase may be answered in it.
+                    head = {**tag, "phase": self._phase, "second": second_ended(self._wall())}
+                    self._write(record(head, self._ask(reads, asked)))
             except (OSError, ValueError):
                 # A full disk, or a ledger closed already: the conductor hears of it by its own writing.
                 return

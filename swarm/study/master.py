@@ -9,7 +9,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -258,7 +258,7 @@ class Master:
 
     def _new_ledger(self, folder: Path, options: Options, schedule: Schedule, size: Size) -> LedgerWriter:
         """A ledger with its header. Raises UsageError."""
-        began = self._launch.command or [as_typed(sys.argv[0]), *sys.argv[1:]]
+        began = self._launch.command or as_typed(sys.argv)
         command = [*began, *changes(self._options, options)]
         about, runs = options.resolved(size), schedule.planned
         head = header(self._study, about, command, runs, self.images, self._servers)
@@ -330,8 +330,16 @@ class Master:
             logger.info(plain_lines(text))
 
 
-def as_typed(program: str) -> str:
-    """How the program is called again from here: .venv/bin/locust, or its name where it is not below."""
+def as_typed(argv: Sequence[str], python: str = sys.executable) -> list[str]:
+    """The command that calls a program again from here, as `python -m` does where it was begun so."""
+    program = Path(argv[0])
+    if program.name == "__main__.py":
+        return [from_here(python), "-m", program.parent.name, *argv[1:]]
+    return [from_here(argv[0]), *argv[1:]]
+
+
+def from_here(program: str) -> str:
+    """.venv/bin/locust, or its name where it is not below."""
     below = os.path.relpath(program)
     return program.rpartition("/")[2] if below.startswith("..") else below
 

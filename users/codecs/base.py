@@ -58,11 +58,11 @@ class PreparedRequest:
 
 
 class Answer(Protocol):
-    """What has come back: headers by their names in lower case, none over gRPC, and the body."""
+    """What has come back: headers by their names in lower case, none of grpcio's, and the body."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Of HTTP."""
+        """Of HTTP/1.1, or of HTTP/2 on the suite's own connections."""
 
     @property
     def body(self) -> bytes | bytearray:

@@ -33,8 +33,8 @@ PATH_HEADS = (
 )
 HTTP2_HEADS = (
     *("run", "connections", "streams at once", "allowed", "stream window KB", "frames a request"),
-    *("waits for a stream", "stream stalls", "ms each", "connection stalls", "ms each"),
-    *("ping ms", "least ms", "TCP round trip ms", "GOAWAYs", "sent again"),
+    *("stream waits", "stream stalls", "ms a stream stall", "connection stalls", "ms a connection stall"),
+    *("ping ms", "least ping ms", "TCP round trip ms", "GOAWAYs", "retries"),
 )
 
 
@@ -188,7 +188,7 @@ def _path_numbers(run: Summary, path: Path) -> tuple[str, ...]:
 
 
 def http2_connections(study: Study) -> Table:
-    """One row for each run whose gRPC calls the suite sent itself."""
+    """One row for each run whose gRPC calls went over the suite's own HTTP/2 connections."""
     return table_of(
         "HTTP/2 connections",
         HTTP2_HEADS,
@@ -197,13 +197,13 @@ def http2_connections(study: Study) -> Table:
             for run in study.started
             if run.path and run.path.http2
         ),
-        caption="What the suite's own gRPC saw of its connections in the measure phase, all workers "
-        "together: the most streams at once on one of them and what the server allows; calls that waited "
-        "for a stream; "
-        "how often the server's window of a stream, or of a connection, was closed to bytes that were ready, "
-        "and for how long; PINGs, once a second behind an answer, beside TCP's round trip: a PING also waits "
-        "for what the kernel has not sent, and for the server to read. GOAWAYs are connections that the "
-        "server ended; calls that it had not begun were sent again.",
+        caption="What the suite's own gRPC client saw of its connections in the measure phase, all workers "
+        "together. Streams at once: the most on one connection, beside the limit that the server allows. "
+        "Frames a request: those sent. Stream waits: calls that waited for a free stream. Stalls: how often "
+        "the server's window of a stream, or of a connection, was closed to bytes that were ready, and for "
+        "how long on average. PINGs go out after an answer, once a second at most; a PING may take longer "
+        "than TCP's round trip: it also waits for what the kernel has not sent, and for the server to read. "
+        "GOAWAYs: connections that the server ended. Retries: calls that it had not processed, sent again.",
         notes=StudyNotes(study),
         numeric=range(1, len(HTTP2_HEADS)),
         folded=True,

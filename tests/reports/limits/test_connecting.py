@@ -57,7 +57,7 @@ def test_a_client_that_was_asked_for_one_each() -> None:
         ({"connect_ns": 5.9 * MS}, None),  # compute is longer
         ({"connect_ns": 5 * MS, "server_parts": {"compute": 4 * MS}, "unexplained_ns": 3 * MS}, "handshake"),
         ({"connect_ns": 5 * MS, "server_parts": {"compute": 4 * MS}, "unexplained_ns": 9 * MS}, None),
-        ({"connects": None}, None),  # gRPC's library does not tell
+        ({"connects": None}, None),  # grpcio does not tell
         ({"connect_ns": None}, None),
         ({"worker_cpu_pct": 97.0}, "client-cpu"),  # which stretches handshakes, too
         ({"server_busy": 0.9}, "server-compute"),  # which would not answer more

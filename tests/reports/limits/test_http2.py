@@ -75,8 +75,8 @@ def test_small_windows_over_a_long_path() -> None:
     assert limit.code == "http2-window"
     assert limit.evidence == (
         "calls waited 180 of 207 ms for credit; a stream's HTTP/2 window of 65.5 kB was closed 9.00 times a "
-        "call, for 20.0 ms on average, over round trips of 20.5 ms and pings of 21.0 ms; the kernel had 0 kB "
-        "left to send"
+        "call, for 20.0 ms on average, over round trips of 20.5 ms and pings of 21.0 ms; the kernel had "
+        "nothing left to send"
     )
     assert limit.advice.startswith("Raise the server's stream window (nginx http2_body_preread_size, Envoy")
     assert limit.advice.endswith("or send fewer bytes (JPEG, not float32).")
@@ -96,7 +96,7 @@ def test_credit_that_comes_long_after_a_round_trip_is_withheld() -> None:
     limit = named(small_windows(stall_ms=90.0))
     assert limit.code == "server-intake"
     assert "for 90.0 ms on average, over round trips of 20.5 ms" in limit.evidence
-    assert limit.evidence.endswith("credit came late, as it does where requests are taken in slowly")
+    assert limit.evidence.endswith("credit came late, as it does where requests are read slowly")
     assert limit.advice.startswith("Find what reads the requests slowly")
     near = {"rtt_ns": 0.2 * MS, "min_rtt_ns": 0.02 * MS}
     assert code_of(small_windows(path=near)) == "server-intake"

@@ -237,7 +237,7 @@ def test_without_the_kernels_word_nothing_is_said_of_connections() -> None:
 
 
 def test_a_full_connection_is_named_though_a_library_holds_back_what_is_nowhere_measured() -> None:
-    """gRPC hands over what the kernel takes: 3 of 16 requests are seen there, and 11 wait in the library."""
+    """grpcio hands over what the kernel takes: 3 of 16 requests are seen, and 11 wait in the library."""
     full = {"unacked_bytes": 50_000.0, "not_sent_bytes": 1_700_000.0}
     limit = named(shared(full, network_ns=515 * MS, unexplained_ns=1_640 * MS), "connections")
     assert limit.evidence.endswith("1,700 kB waited to be sent on each")

@@ -180,6 +180,14 @@ def test_slow_decoding_in_the_service(waited: float) -> None:
     assert limit.advice.startswith("Make decode cheaper")
 
 
+def test_of_parts_that_together_take_longer_than_the_model_the_larger_is_named() -> None:
+    parts = {"decode": 4.9 * MS, "preprocess": 3.7 * MS, "queue": 0.3 * MS, "compute": 5.8 * MS}
+    run = at_server(0.3, 5.8, 20, **SERVICE, **ONE, server_parts=parts, server_busy=0.3)
+    limit = named(run, "server-preprocess")
+    assert limit.evidence.startswith("decode took 4.9 of 20.0 ms a request")
+    assert limit.advice.startswith("Make decode cheaper")
+
+
 def test_a_gateway_that_waits_for_its_upstream_has_no_named_limit() -> None:
     """Whether the upstream's queue, its work or the way there takes the time is not told."""
     parts = {"decode": 1 * MS, "preprocess": 1 * MS, "queue": 1 * MS, "upstream": 30 * MS}

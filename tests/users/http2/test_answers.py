@@ -39,8 +39,6 @@ LAST = END_HEADERS | END_STREAM
 WEIGHT = b"\x80\0\0\0\x10"
 """What PRIORITY says: which stream goes before, and how much it matters."""
 UNKNOWN_TYPE = 0x7A
-
-
 COMPRESSED = bytes.fromhex("20 88 0f108b 1d75d0620d263d4c4d6564")
 """A new size of the table; `:status: 200` of the static table; and content-type in Huffman's code."""
 
@@ -96,11 +94,7 @@ ANSWERS = {
     + data(GOOD)
     + OK,
     "a new size of the table": framed(HEADERS, END_HEADERS, 1, b"\x20" + block(GOOD_HEAD)) + data(GOOD) + OK,
-    "huffman and static": framed(
-        HEADERS, END_HEADERS, 1, b"\x20\x88\x0f\x10\x8b\x1d\x75\xd0\x62\x0d\x26\x3d\x4c\x4d\x65\x64"
-    )
-    + data(GOOD)
-    + OK,
+    "huffman and static": framed(HEADERS, END_HEADERS, 1, COMPRESSED) + data(GOOD) + OK,
     "frames of unknown types": framed(UNKNOWN_TYPE, 0xFF, 0, b"?")
     + head(1)
     + framed(UNKNOWN_TYPE, 0, 1, bytes(100))

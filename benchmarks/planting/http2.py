@@ -6,22 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.planting.processes import listener
-from benchmarks.planting.proxies import found
+from benchmarks.planting.proxies import NGINX_HEAD, found
 from benchmarks.planting.setup import Behind, Front, Setup, emulated
 from swarm.links.profiles import LinkProfile
 from tests.processes import free_port
 
-NGINX = """
-error_log {folder}/nginx.error.log warn;
-pid {folder}/nginx.pid;
-user root;
-daemon off;
-master_process off;
-events {{ worker_connections 1024; }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+NGINX = (
+    NGINX_HEAD
+    + """\
   client_max_body_size 64m;
   upstream servers {{ {servers} keepalive 64; }}
   server {{
@@ -31,6 +23,7 @@ http {{
   }}
 }}
 """
+)
 """Of each stream it takes 64 KB, and gives credit for as many once it has read these."""
 WIDE_WINDOW = "http2_body_preread_size 4m;"
 FAR = LinkProfile("far", one_way_ms=10)

@@ -10,7 +10,7 @@ from benchmarks.planting.processes import listener
 from benchmarks.planting.setup import Behind, Front, Setup, emulated
 from tests.processes import free_port
 
-NGINX = """
+NGINX_HEAD = """
 error_log {folder}/nginx.error.log warn;
 pid {folder}/nginx.pid;
 user root;
@@ -21,6 +21,11 @@ http {{
   access_log off;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+"""
+"""What its configuration begins with, whatever it is for."""
+NGINX = (
+    NGINX_HEAD
+    + """\
   client_max_body_size 64m; client_body_buffer_size 2m;
   limit_req_zone all zone=rate:1m rate={rate}r/s;
   upstream servers {{ {servers} keepalive 64; }}
@@ -34,6 +39,7 @@ http {{
   }}
 }}
 """
+)
 """A request is read whole before a server is asked; everything lies in one folder and one process."""
 HAPROXY = """
 global

@@ -96,7 +96,7 @@ class Windows(Results):
     `failure_codes` are failures by HTTP status, gRPC code or the system's name of the error, of those that
     have one; `refused_for` refusals by what the server says is full: `queue`, `rate` or, where the request is
     too large, `size`. `retry_after` of them said when to ask again, in `retry_after_s` seconds together.
-    `connects` are successes for which a connection was made; None where a window does not tell.
+    `connects` are successes that waited for a connection to be made; None where a window does not tell.
     `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended.
     `other_phases` are requests of those that were at the server between its two readings.
     """

@@ -29,7 +29,7 @@ ACK_TIMES = (0.95, 1.25)
 CONNECT_SHARE, LARGEST_SHARE = 0.3, 0.2
 """Of the service time: so much at least, or so much where no other part takes more."""
 CONNECTS = 0.5
-"""Connections a request: with fewer, most requests go over one that was kept."""
+"""Of the requests, that waited for a new connection: with fewer, most go over one that was kept."""
 
 
 def handshake(run: Summary) -> Limit | None:
@@ -44,7 +44,7 @@ def handshake(run: Summary) -> Limit | None:
     often = each >= CONNECTS and at_least(share, LARGEST_SHARE) and _is_largest(run)
     if not at_least(share, CONNECT_SHARE) and not often:
         return None
-    made = f"{digits(each)} connections a request"
+    made = f"{digits(100 * each)} % of requests waited for a new connection"
     took = f"connecting took {ms(took_ns)} of {ms(whole_ns)} ms (DNS included)"
     return Limit("handshake", f"{made}; {took}", _connecting_advice(run))
 

@@ -3,6 +3,7 @@
 Both are known of calls over our own connections; grpcio tells neither.
 """
 
+from math import ceil
 from typing import NamedTuple
 
 from reports.fold.http2 import Http2
@@ -36,12 +37,11 @@ FEWER_BYTES = "or send fewer bytes (JPEG, not float32)."
 WINDOW_ADVICE = (
     "Raise the server's stream window (nginx http2_body_preread_size, Envoy initial_stream_window_size, "
     "HAProxy tune.h2.initial-window-size, grpc-go InitialWindowSize, tonic initial_stream_window_size; "
-    f"grpc-js keeps 64 KB), {FEWER_BYTES}"
+    f"grpc-js keeps 64 KB), and its connection window where that is no larger, {FEWER_BYTES}"
 )
-CONNECTION_ADVICE = (
-    "Use more connections (--channels per-user or pool:N), raise the server's connection window (Envoy "
-    "initial_connection_window_size, grpc-go InitialConnWindowSize, tonic initial_connection_window_size), "
-    f"{FEWER_BYTES}"
+CONNECTION_KNOBS = (
+    "the server's connection window (Envoy initial_connection_window_size, grpc-go InitialConnWindowSize, "
+    f"tonic initial_connection_window_size), {FEWER_BYTES}"
 )
 STREAMS_ADVICE = (
     "Raise the server's limit of concurrent streams (nginx http2_max_concurrent_streams, HAProxy "
@@ -63,8 +63,16 @@ def http2_window(run: Summary) -> Limit | None:
     closed = closed_windows(run)
     if closed is None or saturated(run) or not waits_for_windows(run) or withheld(run) is not False:
         return None
-    advice = CONNECTION_ADVICE if closed.of_connection else WINDOW_ADVICE
+    advice = _connection_advice(run) if closed.of_connection else WINDOW_ADVICE
     return Limit("http2-window", "; ".join(_window_said(run, closed)), advice)
+
+
+def _connection_advice(run: Summary) -> str:
+    """More connections are no help where each has one call at a time."""
+    http2 = _http2(run)
+    if http2 and (http2.streams or 0) > 1:
+        return f"Use more connections (--channels per-user or pool:N), raise {CONNECTION_KNOBS}"
+    return f"Raise {CONNECTION_KNOBS}"
 
 
 def streams(run: Summary) -> Limit | None:
@@ -127,7 +135,19 @@ def withheld(run: Summary) -> bool | None:
     if closed is None or rtt_ns is None:
         return None
     allowance_ns = WITHHELD_NS if rtt_ns >= WITHHELD_NS else SHORT_NS
-    return closed.mean_ns > max(WITHHELD_TIMES * rtt_ns, rtt_ns + allowance_ns)
+    if closed.mean_ns > max(WITHHELD_TIMES * rtt_ns, rtt_ns + allowance_ns):
+        return True
+    # Credit in small pieces makes stalls short, and many: all of a call's beside the trips of its windows.
+    trips = _window_trips(run, closed)
+    waited_ns = ratio(closed.stalls * closed.mean_ns, run.succeeded)
+    return bool(trips) and at_least(waited_ns, trips * max(WITHHELD_TIMES * rtt_ns, rtt_ns + allowance_ns))
+
+
+def _window_trips(run: Summary, closed: Closed) -> float:
+    """Round trips for which a call's stream waits where credit comes at once; 0 where that is not known."""
+    http2, size = _http2(run), run.counts.request_bytes
+    window = (http2 and http2.stream_window_bytes) or 0
+    return 0.0 if closed.of_connection or not size or not window else max(1.0, ceil(size / window) - 1.0)
 
 
 def withheld_said(run: Summary) -> str:

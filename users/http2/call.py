@@ -33,7 +33,7 @@ class Call:
     """
 
     __slots__ = (
-        *("block", "body", "size", "largest", "stream", "sent", "window", "shut_ns", "flow_ns", "waiter"),
+        *("block", "body", "size", "largest", "stream", "sent", "window", "closed_ns", "flow_ns", "waiter"),
         *("connect_ns", "begun_ns", "stream_wait_ns", "in_turn_ns", "sent_ns", "first_ns"),
         *("headers", "trailers", "parts", "came", "error", "ended"),
     )
@@ -44,12 +44,13 @@ class Call:
         self.size = PREFIX_BYTES + len(body)
         self.connect_ns = 0
         self.begun_ns = perf_counter_ns()
+        self.stream_wait_ns = self.flow_ns = 0
         self.begin_again()
 
     def begin_again(self) -> None:
-        """As if nothing had been sent; the moment when it began stays."""
-        self.stream = self.sent = self.window = self.shut_ns = self.flow_ns = 0
-        self.stream_wait_ns = self.in_turn_ns = self.sent_ns = self.first_ns = self.came = 0
+        """As if nothing had been sent; when it began stays, and for how long it has waited for what."""
+        self.stream = self.sent = self.window = self.closed_ns = 0
+        self.in_turn_ns = self.sent_ns = self.first_ns = self.came = 0
         self.headers: Mapping[str, str] | None = None
         self.trailers: Mapping[str, str] | None = None
         self.parts: list[bytes] = []
@@ -62,7 +63,7 @@ class Call:
         """Bytes that are still to be sent, the prefix included."""
         return self.size - self.sent
 
-    def take(self, size: int) -> list[bytes | memoryview]:
+    def next_bytes(self, size: int) -> list[bytes | memoryview]:
         """The next bytes to be sent, copied nowhere; there must be so many."""
         begun, self.sent = self.sent, self.sent + size
         if begun >= PREFIX_BYTES:
@@ -70,7 +71,7 @@ class Call:
         prefix = (self.size - PREFIX_BYTES).to_bytes(PREFIX_BYTES, "big")[begun : self.sent]
         return [prefix, self.body[: max(0, self.sent - PREFIX_BYTES)]]
 
-    def hear(self, block: bytes, last: bool) -> None:
+    def add_headers(self, block: bytes, last: bool) -> None:
         """Headers, or trailers where they are the stream's last. Raises ValueError."""
         fields = decoded(block)
         status = fields.get(":status", "")
@@ -83,7 +84,7 @@ class Call:
         if last:
             self.trailers = fields
 
-    def add(self, data: bytes) -> None:
+    def add_data(self, data: bytes) -> None:
         """Some of the message. Raises ValueError where it comes before headers, or is too long."""
         if self.headers is None:
             raise ValueError("an answer's data before its headers")
@@ -109,8 +110,9 @@ class Call:
         `flow_wait`: others' turns, and a full socket. An answer before that ends it.
         """
         first_ns = self.first_ns or received_ns
-        sent_ns = min(self.sent_ns or first_ns, received_ns)
         apart_ns = self.connect_ns + self.stream_wait_ns + self.flow_ns
+        # A window may stay closed behind the beginning of an answer.
+        sent_ns = min(self.sent_ns or max(first_ns, self.begun_ns + apart_ns), received_ns)
         found = {
             "stream_wait": self.stream_wait_ns,
             "flow_wait": self.flow_ns,

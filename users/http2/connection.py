@@ -10,22 +10,22 @@ import errno
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import perf_counter_ns
-from typing import Any, Protocol
 
 from gevent.event import Event
 
 from users.http2 import frames
 from users.http2.call import Call, GrpcAnswer
+from users.http2.event_socket import EventSocket
 from users.http2.figures import FIGURES
 from users.http2.frames import (
     ACK,
+    DEFAULT_WINDOW,
     END_HEADERS,
     END_STREAM,
     FRAME_SIZE_ERROR,
-    MOST,
+    MAX_WINDOW,
     NO_ERROR,
     PROTOCOL_ERROR,
-    WINDOW,
     ProtocolError,
     frame,
     number_frame,
@@ -33,7 +33,7 @@ from users.http2.frames import (
     unpadded,
 )
 from users.http2.header_blocks import LARGEST_LIST
-from users.http2.sender import SCHEDULING, Buffers, FrameSender
+from users.http2.sender import SCHEDULING, FrameSender
 from users.http2.status import Unprocessed, reset_fault
 from users.http2.streams import Streams
 
@@ -46,38 +46,11 @@ GREETING = b"".join(
     (
         frames.PREFACE,
         frames.settings_frame(
-            {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: MOST}
+            {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: MAX_WINDOW}
         ),
-        number_frame(frames.WINDOW_UPDATE, 0, MOST - WINDOW),
+        number_frame(frames.WINDOW_UPDATE, 0, MAX_WINDOW - DEFAULT_WINDOW),
     )
 )
-
-
-class EventSocket(Protocol):
-    """A connected socket that is asked without waiting, and tells when it is ready: transport's Socket."""
-
-    @property
-    def readable(self) -> bool:
-        """Whether something has come, or its end."""
-
-    @property
-    def unsent_bytes(self) -> int:
-        """That the kernel has and that are not on the wire; 0 where it does not tell."""
-
-    def send_now(self, parts: Buffers) -> int:
-        """How many bytes it took; 0 where it would wait. Raises OSError."""
-
-    def recv_now(self, size: int) -> bytes | None:
-        """What has come; nothing at its end, None where it would wait. Raises OSError."""
-
-    def when_readable(self, call: Callable[[], Any]) -> None:
-        """Call it whenever something has come, until it is closed."""
-
-    def when_writable(self, call: Callable[[], Any] | None) -> None:
-        """Call it whenever more is taken; None ends that."""
-
-    def close(self) -> None:
-        """Close it."""
 
 
 class Http2Connection:
@@ -98,7 +71,7 @@ class Http2Connection:
         self._refused: OSError | None = None
         self._closed = False
         self._unreturned = 0
-        self._pings = self._pinged_ns = self._out_ns = 0
+        self._pings = self._last_ping_ns = self._ping_sent_ns = 0
 
     @property
     def initial_window(self) -> int:
@@ -108,17 +81,18 @@ class Http2Connection:
     @property
     def usable(self) -> bool:
         """Whether calls may begin: it is open, the server is not leaving, and stream ids are left."""
-        return not self._closed and not self.streams.leaving
+        return not self._closed and not self._refused and not self.streams.leaving
 
     def open(self) -> None:
         """Greet, and wait for the server's settings. Raises ProtocolError and OSError."""
-        FIGURES.connections.add(self)
         self._sender.control(GREETING)
         self._socket.when_readable(self._on_readable)
         self._push()
         self._settled.wait()
         if self._broken is not None:
             raise self._broken
+        if not self._closed:  # before, its windows and limits were not the server's
+            FIGURES.connections.add(self)
 
     def exchange(self, call: Call) -> GrpcAnswer:
         """Send a call and wait for its answer.
@@ -127,6 +101,7 @@ class Http2Connection:
         """
         if not len(self.streams) and self._socket.readable:
             self._read()  # a server that has hung up meanwhile is found out before it is asked
+            self.streams.tell_ended()
         if not self.usable:
             raise Unprocessed("the connection is closed", sent=False)
         self.streams.add(call)
@@ -153,18 +128,18 @@ class Http2Connection:
             if data is None:
                 return
             if not data:
-                raise self._refused or broken()
+                raise self._refused or hung_up()
             came = self._reader.read(data)
             FIGURES.counts["frames_received"] += len(came)
             for one in came:
-                self._take(*one)
+                self._handle(*one)
         except (OSError, ValueError) as error:
             self._fail(error)
         self._push()
 
     def _push(self) -> None:
         """Send what may go now, and the rest when the socket takes more."""
-        if self.streams.leaving and not len(self.streams):
+        if (self.streams.leaving or self._refused) and not len(self.streams):
             self._close()
         if self._closed or self._refused or self._sender.idle:
             return
@@ -197,13 +172,13 @@ class Http2Connection:
 
     # What the server's frames mean.
 
-    def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+    def _handle(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         """One frame. Raises ProtocolError."""
         if self._begun is not None and (kind != frames.CONTINUATION or stream != self._begun[0]):
             raise ProtocolError("a frame in the middle of headers")
-        take = TAKES.get(kind)
-        if take is not None:
-            take(self, flags, stream, payload)
+        handler = HANDLERS.get(kind)
+        if handler is not None:
+            handler(self, flags, stream, payload)
 
     def _on_data(self, flags: int, stream: int, payload: bytes) -> None:
         call = self.streams.find(stream)
@@ -215,7 +190,7 @@ class Http2Connection:
             return
         call.first_ns = call.first_ns or perf_counter_ns()
         try:
-            call.add(data)
+            call.add_data(data)
         except ValueError as error:
             self.streams.drop(call, error, PROTOCOL_ERROR)
             return
@@ -254,7 +229,7 @@ class Http2Connection:
             return
         call.first_ns = call.first_ns or perf_counter_ns()
         try:
-            call.hear(block, last)
+            call.add_headers(block, last)
         except ProtocolError:
             raise
         except ValueError as error:
@@ -300,16 +275,16 @@ class Http2Connection:
             raise ProtocolError("a PING that is not valid", PROTOCOL_ERROR if stream else FRAME_SIZE_ERROR)
         if not flags & ACK:
             self._sender.control(frame(frames.PING, ACK, 0, payload))
-        elif self._out_ns and int.from_bytes(payload, "big") == self._pings:
-            FIGURES.pinged(perf_counter_ns() - self._out_ns)
-            self._out_ns = 0
+        elif self._ping_sent_ns and int.from_bytes(payload, "big") == self._pings:
+            FIGURES.pinged(perf_counter_ns() - self._ping_sent_ns)
+            self._ping_sent_ns = 0
 
     def _ping(self) -> None:
         """Ask for an echo, if that was not done within the last second."""
         now_ns = perf_counter_ns()
-        if not self._out_ns and now_ns - self._pinged_ns >= PING_EVERY_NS:
+        if not self._ping_sent_ns and now_ns - self._last_ping_ns >= PING_EVERY_NS:
             self._pings += 1
-            self._pinged_ns = self._out_ns = now_ns
+            self._last_ping_ns = self._ping_sent_ns = now_ns
             self._sender.control(frame(frames.PING, 0, 0, self._pings.to_bytes(frames.PING_BYTES, "big")))
 
     def _on_goaway(self, flags: int, stream: int, payload: bytes) -> None:
@@ -319,7 +294,7 @@ class Http2Connection:
         self.streams.leave(last, f"the server ended the connection (GOAWAY, HTTP/2 error {code})")
 
     def _on_window(self, flags: int, stream: int, payload: bytes) -> None:
-        by = number_in(payload) & MOST
+        by = number_in(payload) & MAX_WINDOW
         if not stream:
             self._sender.widen_connection(frames.checked_increment(by))
             return
@@ -332,7 +307,7 @@ class Http2Connection:
             self.streams.drop(call, error, error.code)
 
 
-TAKES: Mapping[int, Callable[[Http2Connection, int, int, bytes], None]] = {
+HANDLERS: Mapping[int, Callable[[Http2Connection, int, int, bytes], None]] = {
     frames.DATA: Http2Connection._on_data,
     frames.HEADERS: Http2Connection._on_headers,
     frames.RST_STREAM: Http2Connection._on_reset,
@@ -346,6 +321,6 @@ TAKES: Mapping[int, Callable[[Http2Connection, int, int, bytes], None]] = {
 """What is done with frames; those of other types are none of ours (RFC 9113, 4.1)."""
 
 
-def broken() -> ConnectionResetError:
+def hung_up() -> ConnectionResetError:
     """The other side has hung up."""
     return ConnectionResetError(errno.ECONNRESET, "connection closed before the whole answer had come")

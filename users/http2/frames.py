@@ -14,10 +14,12 @@ HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX
 NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR, SETTINGS_TIMEOUT, STREAM_CLOSED = range(6)
 FRAME_SIZE_ERROR, REFUSED_STREAM, CANCEL, COMPRESSION_ERROR, CONNECT_ERROR, ENHANCE_YOUR_CALM = range(6, 12)
 """Error codes."""
-WINDOW, FRAME_BYTES = 65_535, 1 << 14
+DEFAULT_WINDOW, DEFAULT_FRAME_BYTES = 65_535, 1 << 14
 """Both windows, and the largest frame, until a peer's SETTINGS say otherwise."""
-MOST_FRAME_BYTES, MOST = (1 << 24) - 1, (1 << 31) - 1
-"""What a peer may set the largest frame to; the largest window, and the largest stream id."""
+MOST_FRAME_BYTES = (1 << 24) - 1
+"""What a peer may set the largest frame to."""
+MAX_WINDOW = MAX_STREAM = (1 << 31) - 1
+"""The largest window, and the largest stream id."""
 HEAD = struct.Struct(">IBI")
 """Length and type in one number, flags, stream."""
 HEAD_BYTES, PING_BYTES, PRIORITY_BYTES = 9, 8, 5
@@ -74,7 +76,7 @@ def number_in(payload: bytes) -> int:
 
 def checked_size(value: int) -> int:
     """A peer's largest frame. Raises ProtocolError where it may not be that."""
-    if not FRAME_BYTES <= value <= MOST_FRAME_BYTES:
+    if not DEFAULT_FRAME_BYTES <= value <= MOST_FRAME_BYTES:
         raise ProtocolError(f"a largest frame of {value:,} bytes")
     return value
 
@@ -87,11 +89,11 @@ def checked_increment(value: int) -> int:
 
 
 def goaway_in(stream: int, payload: bytes) -> tuple[int, int]:
-    """The last stream that a peer may have begun with, and its error code. Raises ProtocolError."""
+    """The last stream that a peer may have processed, and its error code. Raises ProtocolError."""
     if stream or len(payload) < 8:
         raise ProtocolError("a GOAWAY that is not valid", PROTOCOL_ERROR if stream else FRAME_SIZE_ERROR)
     last, code = struct.unpack_from(">II", payload)
-    return last & MOST, code
+    return last & MAX_STREAM, code
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:
@@ -120,12 +122,12 @@ class FrameReader:
         while size - at >= HEAD_BYTES:
             length_kind, flags, stream = HEAD.unpack_from(came, at)
             length = length_kind >> 8
-            if length > FRAME_BYTES:
+            if length > DEFAULT_FRAME_BYTES:
                 raise ProtocolError(f"a frame of {length:,} bytes", FRAME_SIZE_ERROR)
             end = at + HEAD_BYTES + length
             if end > size:
                 break
-            frames.append((length_kind & 0xFF, flags, stream & MOST, came[at + HEAD_BYTES : end]))
+            frames.append((length_kind & 0xFF, flags, stream & MAX_STREAM, came[at + HEAD_BYTES : end]))
             at = end
         self._first = self._first and not frames
         self._begun = came[at:] if at < size else b""

@@ -16,7 +16,7 @@ OK, UNKNOWN, INTERNAL = "OK", "UNKNOWN", "INTERNAL"
 NAMES: Mapping[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 OF_HTTP = {
     "400": INTERNAL, "401": "UNAUTHENTICATED", "403": "PERMISSION_DENIED", "404": "UNIMPLEMENTED",
-    "429": "UNAVAILABLE", "431": INTERNAL, "502": "UNAVAILABLE", "503": "UNAVAILABLE", "504": "UNAVAILABLE",
+    "429": "UNAVAILABLE", "502": "UNAVAILABLE", "503": "UNAVAILABLE", "504": "UNAVAILABLE",
 }  # fmt: skip
 OF_RESET = {
     REFUSED_STREAM: "UNAVAILABLE",
@@ -27,7 +27,7 @@ OF_RESET = {
 
 
 class Unprocessed(StatusError):
-    """The server has not begun with a call: it may be sent again. `sent`: the call had a stream."""
+    """The server has not processed a call, so that it may be sent again. `sent`: the call had a stream."""
 
     def __init__(self, details: str, sent: bool = True) -> None:
         super().__init__("UNAVAILABLE", details)

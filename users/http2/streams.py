@@ -11,7 +11,7 @@ from gevent.hub import Waiter
 
 from users.http2.call import Call
 from users.http2.figures import FIGURES, UNLIMITED
-from users.http2.frames import CANCEL, MOST, ProtocolError
+from users.http2.frames import CANCEL, MAX_STREAM, ProtocolError
 from users.http2.sender import FrameSender
 from users.http2.status import Unprocessed
 
@@ -32,6 +32,8 @@ class Streams:
         self._waiting: deque[Call] = deque()
         self._ended: deque[Call] = deque()
         self._reset: deque[int] = deque(maxlen=REMEMBERED)
+        self._forgotten = 0
+        """The last of those that were reset before."""
         self.leaving = False
         self.allowed, self.most_open = UNLIMITED, 0
 
@@ -53,7 +55,7 @@ class Streams:
         self._open[call.stream] = call
         self.most_open = max(self.most_open, len(self._open))
         self._sender.begin(call)
-        if self._next > MOST:
+        if self._next > MAX_STREAM:
             self.leave()
 
     def find(self, stream: int) -> Call | None:
@@ -65,8 +67,7 @@ class Streams:
 
     def was_reset(self, stream: int) -> bool:
         """Whether it was ended here, so that more of its answer may come."""
-        forgotten = len(self._reset) == REMEMBERED and stream < self._reset[0]
-        return forgotten or stream in self._reset
+        return stream <= self._forgotten or stream in self._reset
 
     def end(self, call: Call, error: Exception | None) -> None:
         """Its stream has ended, with an answer or an error: another call may begin."""
@@ -77,6 +78,8 @@ class Streams:
 
     def drop(self, call: Call, error: Exception | None, code: int) -> None:
         """End it from here, by a reset with this error code."""
+        if len(self._reset) == REMEMBERED:
+            self._forgotten = max(self._forgotten, self._reset[0])
         self._reset.append(call.stream)
         self._sender.reset(call.stream, code)
         self.end(call, error)
@@ -85,14 +88,15 @@ class Streams:
         """Begin with those that wait, as far as streams are free."""
         while self._waiting and len(self._open) < self.allowed:
             call = self._waiting.popleft()
-            call.stream_wait_ns = perf_counter_ns() - call.in_turn_ns
+            call.stream_wait_ns += perf_counter_ns() - call.in_turn_ns
             self._begin(call)
 
-    def leave(self, last: int = MOST, why: str = "the connection ended before it began") -> None:
+    def leave(self, last: int = MAX_STREAM, why: str = "the connection ended before it began") -> None:
         """No call begins any more; those above stream `last`, and those that wait, may go elsewhere."""
         self.leaving = True
         waiting, self._waiting = self._waiting, deque()
         for call in waiting:
+            call.stream_wait_ns += perf_counter_ns() - call.in_turn_ns
             self._finish(call, Unprocessed(why, sent=False))
         for call in [call for stream, call in self._open.items() if stream > last]:
             self.end(call, Unprocessed(why))

@@ -1,5 +1,6 @@
 """gRPC as the suite sends it: prepared bytes on HTTP/2 streams of its own, each moment stamped."""
 
+import errno
 import ssl
 import time
 from collections.abc import Mapping
@@ -23,14 +24,15 @@ from users.transport.size_limits import LARGEST_BYTES
 from users.transport.sockets import Deadline, Socket, TlsSocket, connect
 
 TRIES, CONNECTIONS = 2, 5
-"""Of a call that the server says it has not begun with; and for one that it has not even been sent."""
+"""How often a call is sent that the server says it has not processed; how many connections are tried for one
+that was not sent."""
 
 
 class GrpcChannel:
     """Calls to an endpoint's server over one connection at a time, made by the first of them.
 
     A connection that the server ends, or whose stream ids have run out, finishes what is under way; the next
-    call makes another. A call that was not begun with is sent once more, there.
+    call makes another. A call that the server has not processed is sent once more, there.
     """
 
     def __init__(self, endpoint: Endpoint, scheduling: str = SCHEDULING, first_stream: int = 1) -> None:
@@ -56,24 +58,27 @@ class GrpcChannel:
             except Unprocessed as error:
                 tries, connections = tries + error.sent, connections + 1
                 if tries == TRIES or connections == CONNECTIONS:
-                    raise
+                    # As grpcio has it: the connection's fault, and no answer that refuses.
+                    raise ConnectionResetError(errno.ECONNRESET, error.details) from error
             FIGURES.counts["retried"] += 1
             call.begin_again()
 
     def _usable(self, call: Call) -> Http2Connection:
-        """The connection, made anew where there is none; one who calls does it, and others wait."""
+        """The connection; the first caller makes one where there is none, and others wait for it."""
         connection = self._connection
         if connection is not None and connection.usable:
             return connection
+        began_ns = time.perf_counter_ns()
         with self._connecting:
             if self._connection is None or not self._connection.usable:
-                began_ns = time.perf_counter_ns()
                 self._connection = self._connected()
-                call.connect_ns += time.perf_counter_ns() - began_ns
+            call.connect_ns += time.perf_counter_ns() - began_ns
             return self._connection
 
     def _connected(self) -> Http2Connection:
-        connection = Http2Connection(spoken(connect(self._endpoint)), self._scheduling, self._first_stream)
+        connection = Http2Connection(
+            negotiated(connect(self._endpoint)), self._scheduling, self._first_stream
+        )
         try:
             connection.open()
         except BaseException:
@@ -87,7 +92,7 @@ class GrpcChannel:
             self._connection.close()
 
 
-def spoken(socket: Socket) -> Socket:
+def negotiated(socket: Socket) -> Socket:
     """The same where HTTP/2 was agreed upon. Raises ssl.SSLError."""
     if isinstance(socket, TlsSocket) and socket.alpn != "h2":
         socket.close()

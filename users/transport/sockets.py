@@ -52,7 +52,7 @@ class Socket:
     @property
     def stale(self) -> bool:
         """Whether the other side has hung up, or said something unasked."""
-        return bool(self._poll.poll(0))
+        return self.readable
 
     @property
     def readable(self) -> bool:

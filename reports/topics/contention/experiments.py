@@ -221,7 +221,7 @@ def by_sender(arms: Arms) -> Found | None:
     said = "; ".join(map(str, pairs))
     if not all(pair.as_many for pair in pairs):
         return said, None
-    if any(pair.differs for pair in pairs):
+    if any(pair.slower for pair in pairs):
         return said, {LIBRARY: FOR}
     if not all_alike(pairs):
         return said, {}

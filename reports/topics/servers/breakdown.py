@@ -22,7 +22,7 @@ HEADS = {
     "send_delay": ("delay", "send delay"),
     "connect": ("conn", "connect"),
     "encode": ("enc", "encode"),
-    "stream_wait": ("strm", "wait for a free HTTP/2 stream"),
+    "stream_wait": ("stream", "wait for a free HTTP/2 stream"),
     "flow_wait": ("flow", "wait for an HTTP/2 window to open"),
     "send": ("send", "send"),
     "network": ("net", "network"),

@@ -103,7 +103,7 @@ def test_a_server_that_hangs_up_is_named_though_the_path_was_not_seen(tmp_path: 
     assert run.limit is not None
     assert (run.limit.code, run.limit.evidence) == (
         "handshake",
-        "1.00 connections a request; connecting took 6.0 of 10.0 ms (DNS included)",
+        "100 % of requests waited for a new connection; connecting took 6.0 of 10.0 ms (DNS included)",
     )
     assert run.unexplained_ns == pytest.approx(3 * MS, rel=1e-2)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from tests.users.http2.peer import HEAD_BYTES, framed
-from users.http2.frames import FRAME_BYTES, MOST
+from users.http2.frames import DEFAULT_FRAME_BYTES, MAX_WINDOW
 
 Frames = list[bytes]
 Mutation = Callable[[Random, Frames], bytes]
-LENGTHS = (0, 1, 4, 5, 8, 9, 100, FRAME_BYTES, FRAME_BYTES + 1, (1 << 24) - 1)
-STREAMS = (0, 1, 2, 3, 5, 99, MOST, 1 << 31 | 1, 0xFFFFFFFF)
+LENGTHS = (0, 1, 4, 5, 8, 9, 100, DEFAULT_FRAME_BYTES, DEFAULT_FRAME_BYTES + 1, (1 << 24) - 1)
+STREAMS = (0, 1, 2, 3, 5, 99, MAX_WINDOW, 1 << 31 | 1, 0xFFFFFFFF)
 
 
 def frames_of(data: bytes) -> Frames:

@@ -19,21 +19,21 @@ from tests.processes import PATIENCE_S
 from users.http2.frames import (
     ACK,
     DATA,
+    DEFAULT_FRAME_BYTES,
+    DEFAULT_WINDOW,
     END_HEADERS,
     END_STREAM,
-    FRAME_BYTES,
     GOAWAY,
     HEADERS,
     INITIAL_WINDOW_SIZE,
     MAX_CONCURRENT_STREAMS,
     MAX_FRAME_SIZE,
-    MOST,
+    MAX_WINDOW,
     PADDED,
     PING,
     PREFACE,
     RST_STREAM,
     SETTINGS,
-    WINDOW,
     WINDOW_UPDATE,
     Frame,
 )
@@ -41,7 +41,11 @@ from users.http2.frames import (
 HEAD_BYTES = 9
 QUIET_S = 0.05
 """How long nothing may come where nothing should: the client is in this process, and has had its turn."""
-LIMITS = {INITIAL_WINDOW_SIZE: WINDOW, MAX_FRAME_SIZE: FRAME_BYTES, MAX_CONCURRENT_STREAMS: MOST}
+LIMITS = {
+    INITIAL_WINDOW_SIZE: DEFAULT_WINDOW,
+    MAX_FRAME_SIZE: DEFAULT_FRAME_BYTES,
+    MAX_CONCURRENT_STREAMS: MAX_WINDOW,
+}
 """What holds until a server's SETTINGS say otherwise."""
 REQUEST_FIELDS = {":method", ":scheme", ":path", ":authority", "grpc-timeout", "te", "content-type"}
 
@@ -100,7 +104,7 @@ def trailers(stream: int, status: str = "0", **fields: str) -> bytes:
 def answered(stream: int, body: bytes) -> bytes:
     """A whole good answer, its message in frames of up to 16 KiB."""
     whole = message(body)
-    parts = [whole[at : at + FRAME_BYTES] for at in range(0, len(whole), FRAME_BYTES)]
+    parts = [whole[at : at + DEFAULT_FRAME_BYTES] for at in range(0, len(whole), DEFAULT_FRAME_BYTES)]
     return b"".join((head(stream), *(framed(DATA, 0, stream, part) for part in parts), trailers(stream)))
 
 
@@ -142,13 +146,13 @@ class Peer:
             PING: self._ping, GOAWAY: self._goaway, WINDOW_UPDATE: self._credited,
         }  # fmt: skip
         self.limits = dict(LIMITS)
-        self.window = WINDOW
+        self.window = DEFAULT_WINDOW
         self.streams: dict[int, Stream] = {}
         self.sent: list[tuple[int, int]] = []
         """The client's DATA frames: stream and length."""
         self.theirs: dict[int, int] = {}
         """The client's SETTINGS."""
-        self.credit_of: dict[int, int] = {0: WINDOW}
+        self.credit_of: dict[int, int] = {0: DEFAULT_WINDOW}
         """What the client lets this end send, of the connection (0) and of streams."""
         self.acks = self.pongs = 0
         self.left = False
@@ -240,7 +244,9 @@ class Peer:
             if not self.read(seconds):
                 raise EOFError
         kind, flags, stream, payload = frame
-        assert len(payload) <= FRAME_BYTES or len(payload) <= self.limits[MAX_FRAME_SIZE], len(payload)
+        assert len(payload) <= DEFAULT_FRAME_BYTES or len(payload) <= self.limits[MAX_FRAME_SIZE], len(
+            payload
+        )
         assert kind in self._handlers, f"a frame of type {kind}"
         self._handlers[kind](flags, stream, payload)
         return frame
@@ -331,7 +337,7 @@ class Peer:
         assert all(name.startswith(":") for name in names[:4]), names
         assert set(names) >= REQUEST_FIELDS, names
         self.streams[stream] = Stream(self.limits[INITIAL_WINDOW_SIZE], found)
-        self.credit_of[stream] = self.theirs.get(INITIAL_WINDOW_SIZE, WINDOW)
+        self.credit_of[stream] = self.theirs.get(INITIAL_WINDOW_SIZE, DEFAULT_WINDOW)
 
     def _data(self, flags: int, stream: int, payload: bytes) -> None:
         one, size = self.streams[stream], len(payload)
@@ -385,4 +391,4 @@ class Peer:
         assert increment > 0
         assert stream in self.credit_of, "credit of an idle stream"
         self.credit_of[stream] += increment
-        assert self.credit_of[stream] <= MOST, "a window beyond 2^31 - 1"
+        assert self.credit_of[stream] <= MAX_WINDOW, "a window beyond 2^31 - 1"

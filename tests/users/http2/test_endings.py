@@ -14,7 +14,7 @@ from tests.users.http2.peer import Peer, answered, framed, head, message, set_to
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.http2 import figures
-from users.http2.frames import CANCEL, DATA, INITIAL_WINDOW_SIZE, MOST, PING, WINDOW
+from users.http2.frames import CANCEL, DATA, DEFAULT_WINDOW, INITIAL_WINDOW_SIZE, MAX_WINDOW, PING
 from users.transport.grpc import GrpcChannel
 
 pytestmark = pytest.mark.system
@@ -53,7 +53,7 @@ def test_a_deadline_resets_its_stream_and_the_connection_goes_on(listener: Liste
             assert kinds(call) == ["timeout"]
             assert peer.cancelled(stream) == CANCEL
             assert peer.streams[stream].fields["grpc-timeout"] == "200m"
-            assert peer.uploaded(stream) == (15 if size == 10 else WINDOW)
+            assert peer.uploaded(stream) == (15 if size == 10 else DEFAULT_WINDOW)
             peer.credit(0, 1 << 20)
         call = users.call()
         peer.whole(7)
@@ -78,7 +78,7 @@ def test_a_call_that_is_killed_at_a_full_socket_leaves_whole_frames(listener: Li
     """What is laid out of it goes, and then its reset: the peer reads on without a fault."""
     with callers(listener.address, 2) as users:
         calls = users.calls(2, 30_000_000)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, MAX_WINDOW - DEFAULT_WINDOW)
         gevent.sleep(0.2)
         calls[0].kill()
         assert len(peer.whole(3)) == 30_000_000
@@ -115,7 +115,9 @@ def test_the_connections_credit_for_answers_that_nobody_waits_for_is_given_back(
             peer.pour(1, bytes(16_000), frames=64)
             peer.quiet(0.001)
         peer.quiet()
-        assert MOST - (1 << 24) <= peer.credit_of[0] <= MOST, "of 40 MB, less than 16 MiB are owed"
+        assert MAX_WINDOW - (1 << 24) <= peer.credit_of[0] <= MAX_WINDOW, (
+            "of 40 MB, less than 16 MiB are owed"
+        )
         call = users.call()
         peer.whole(3)
         peer.answer(3)
@@ -145,7 +147,7 @@ def test_a_server_that_breaks_off_in_the_middle_of_an_upload(listener: Listener)
     """With bytes of ours unread, which the kernel answers with a reset."""
     with callers(listener.address, 2) as users:
         calls = users.calls(2, 20_000_000)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.next()
         peer.close()
         assert kinds(*calls) == ["reset", "reset"]
@@ -154,7 +156,7 @@ def test_a_server_that_breaks_off_in_the_middle_of_an_upload(listener: Listener)
 def test_an_answer_counts_whose_server_hangs_up_in_the_middle_of_the_upload(listener: Listener) -> None:
     with callers(listener.address) as users:
         (call,) = users.calls(1, 20_000_000)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.request(1)
         peer.raw(answered(1, b"early"))
         gevent.sleep(0.05)

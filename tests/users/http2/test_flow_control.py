@@ -7,7 +7,13 @@ import pytest
 
 from tests.users.http2.callers import PICTURE_BYTES, Listener, callers, ended, kinds
 from tests.users.http2.peer import Peer
-from users.http2.frames import FRAME_BYTES, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MOST, WINDOW
+from users.http2.frames import (
+    DEFAULT_FRAME_BYTES,
+    DEFAULT_WINDOW,
+    INITIAL_WINDOW_SIZE,
+    MAX_FRAME_SIZE,
+    MAX_WINDOW,
+)
 from users.http2.sender import FAIR, FIFO
 
 pytestmark = pytest.mark.system
@@ -21,13 +27,13 @@ def test_windows_of_the_start_hold_a_body_back_until_both_are_open(listener: Lis
         (call,) = users.calls(1)
         peer = listener.accept().greet()
         peer.quiet()
-        assert peer.uploaded(1) == WINDOW
+        assert peer.uploaded(1) == DEFAULT_WINDOW
         peer.credit(1, WHOLE)
         peer.quiet()
-        assert peer.uploaded(1) == WINDOW, "the connection's window is closed"
+        assert peer.uploaded(1) == DEFAULT_WINDOW, "the connection's window is closed"
         peer.credit(0, 100)
         peer.quiet()
-        assert peer.uploaded(1) == WINDOW + 100
+        assert peer.uploaded(1) == DEFAULT_WINDOW + 100
         peer.credit(0, WHOLE)
         assert peer.whole(1) == bytes((1,)) * PICTURE_BYTES
         peer.answer(1)
@@ -37,7 +43,7 @@ def test_windows_of_the_start_hold_a_body_back_until_both_are_open(listener: Lis
 def test_a_window_lowered_in_the_middle_is_negative_until_credit_fills_it(listener: Listener) -> None:
     with callers(listener.address) as users:
         (call,) = users.calls(1)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: 200_000}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: 200_000}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.quiet()
         assert peer.uploaded(1) == 200_000
         peer.set({INITIAL_WINDOW_SIZE: 50_000})
@@ -48,7 +54,7 @@ def test_a_window_lowered_in_the_middle_is_negative_until_credit_fills_it(listen
             peer.credit(1, credit)
             peer.quiet()
             assert peer.uploaded(1) - before == more
-        peer.set({INITIAL_WINDOW_SIZE: MOST})
+        peer.set({INITIAL_WINDOW_SIZE: MAX_WINDOW})
         peer.whole(1)
         peer.answer(1)
         assert ended(call) == b"good"
@@ -58,9 +64,9 @@ def test_a_window_raised_by_settings_alone_lets_the_body_go_on(listener: Listene
     """Those that wait must be woken by SETTINGS as by WINDOW_UPDATE."""
     with callers(listener.address, 2) as users:
         calls = users.calls(2)
-        peer = listener.accept().greet({}, MOST - WINDOW)
+        peer = listener.accept().greet({}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.quiet()
-        assert [peer.uploaded(stream) for stream in (1, 3)] == [WINDOW, WINDOW]
+        assert [peer.uploaded(stream) for stream in (1, 3)] == [DEFAULT_WINDOW, DEFAULT_WINDOW]
         peer.set({INITIAL_WINDOW_SIZE: WHOLE})
         for stream in (1, 3):
             peer.whole(stream)
@@ -72,7 +78,7 @@ def test_a_window_raised_by_settings_alone_lets_the_body_go_on(listener: Listene
 def test_at_a_connections_window_all_bodies_arrive_whole(listener: Listener, scheduling: str) -> None:
     with callers(listener.address, 4, scheduling=scheduling) as users:
         calls = users.calls(4)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST})
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW})
         for _ in range(4 * WHOLE // 40_000 + 1):
             peer.quiet(0.001)
             peer.credit(0, 40_000)
@@ -110,9 +116,9 @@ def test_a_body_goes_on_in_frames_of_the_size_allowed(listener: Listener) -> Non
     """Raised and lowered in the middle of one body."""
     with callers(listener.address) as users:
         (call,) = users.calls(1, 4_000_000)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: 1 << 20}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: 1 << 20}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.quiet()
-        assert max(size for _, size in peer.sent) == FRAME_BYTES
+        assert max(size for _, size in peer.sent) == DEFAULT_FRAME_BYTES
         peer.sent.clear()
         peer.set({MAX_FRAME_SIZE: 100_000})
         peer.until(lambda: peer.acks == 2)
@@ -120,11 +126,11 @@ def test_a_body_goes_on_in_frames_of_the_size_allowed(listener: Listener) -> Non
         peer.quiet()
         assert max(size for _, size in peer.sent) == 100_000
         peer.sent.clear()
-        peer.set({MAX_FRAME_SIZE: FRAME_BYTES})
+        peer.set({MAX_FRAME_SIZE: DEFAULT_FRAME_BYTES})
         peer.until(lambda: peer.acks == 3)
         peer.credit(1, 2 << 20)
         assert len(peer.whole(1)) == 4_000_000
-        assert max(size for _, size in peer.sent) == FRAME_BYTES
+        assert max(size for _, size in peer.sent) == DEFAULT_FRAME_BYTES
         peer.answer(1)
         assert ended(call) == b"good"
 
@@ -134,10 +140,10 @@ def test_a_frame_size_of_16_mib_is_not_used_whole(listener: Listener) -> None:
     with callers(listener.address) as users:
         (call,) = users.calls(1, 6_000_000)
         peer = listener.accept().greet(
-            {INITIAL_WINDOW_SIZE: MOST, MAX_FRAME_SIZE: (1 << 24) - 1}, MOST - WINDOW
+            {INITIAL_WINDOW_SIZE: MAX_WINDOW, MAX_FRAME_SIZE: (1 << 24) - 1}, MAX_WINDOW - DEFAULT_WINDOW
         )
         assert len(peer.whole(1)) == 6_000_000
-        assert FRAME_BYTES <= max(size for _, size in peer.sent) <= 1 << 20
+        assert DEFAULT_FRAME_BYTES <= max(size for _, size in peer.sent) <= 1 << 20
         peer.answer(1)
         assert ended(call) == b"good"
 
@@ -151,7 +157,7 @@ def test_a_ping_is_answered_at_once_while_a_window_is_closed(listener: Listener)
             peer.ping(payload)
         with gevent.Timeout(1):
             peer.until(lambda: peer.pongs == 3)
-        assert peer.uploaded(1) == WINDOW
+        assert peer.uploaded(1) == DEFAULT_WINDOW
         allow(peer, 1)
         peer.whole(1)
         peer.answer(1)
@@ -161,7 +167,7 @@ def test_a_ping_is_answered_at_once_while_a_window_is_closed(listener: Listener)
 def test_a_ping_goes_before_the_rest_of_a_large_body_at_a_full_socket(listener: Listener) -> None:
     with callers(listener.address) as users:
         (call,) = users.calls(1, 60_000_000)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, MAX_WINDOW - DEFAULT_WINDOW)
         gevent.sleep(0.3)
         peer.ping(b"12345678")
         gevent.sleep(0.05)
@@ -190,9 +196,9 @@ def test_fair_turns_are_of_one_frame(listener: Listener) -> None:
         for stream in (1, 3, 5, 7):
             peer.whole(stream)
             peer.answer(stream)
-        in_turn = [1, 3, 5, 7] * (WHOLE // FRAME_BYTES + 1)
-        assert peer.sent == [(stream, FRAME_BYTES) for stream in in_turn[:-4]] + [
-            (stream, WHOLE % FRAME_BYTES) for stream in in_turn[-4:]
+        in_turn = [1, 3, 5, 7] * (WHOLE // DEFAULT_FRAME_BYTES + 1)
+        assert peer.sent == [(stream, DEFAULT_FRAME_BYTES) for stream in in_turn[:-4]] + [
+            (stream, WHOLE % DEFAULT_FRAME_BYTES) for stream in in_turn[-4:]
         ]
         assert kinds(*calls) == ["good"] * 4
 
@@ -200,7 +206,7 @@ def test_fair_turns_are_of_one_frame(listener: Listener) -> None:
 def test_a_closed_window_of_the_first_lets_the_next_send(listener: Listener) -> None:
     with callers(listener.address, 2) as users:
         calls = users.calls(2)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: 100_000}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: 100_000}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.quiet()
         assert [peer.uploaded(stream) for stream in (1, 3)] == [100_000, 100_000]
         peer.credit(3, WHOLE)
@@ -221,8 +227,10 @@ def allow(peer: Peer, stream: int) -> None:
 
 def all_held(listener: Listener, streams: tuple[int, ...]) -> Peer:
     """A connection on which these have begun, and may then send all at once."""
-    peer = listener.accept().greet({INITIAL_WINDOW_SIZE: 0, MAX_FRAME_SIZE: 1 << 20}, MOST - WINDOW)
+    peer = listener.accept().greet(
+        {INITIAL_WINDOW_SIZE: 0, MAX_FRAME_SIZE: 1 << 20}, MAX_WINDOW - DEFAULT_WINDOW
+    )
     for stream in streams:
         peer.request(stream)
-    peer.set({INITIAL_WINDOW_SIZE: MOST})
+    peer.set({INITIAL_WINDOW_SIZE: MAX_WINDOW})
     return peer

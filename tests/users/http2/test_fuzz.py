@@ -34,18 +34,18 @@ from users.http2.frames import (
     ACK,
     CONTINUATION,
     DATA,
+    DEFAULT_WINDOW,
     END_HEADERS,
     END_STREAM,
     HEADERS,
     INITIAL_WINDOW_SIZE,
     MAX_CONCURRENT_STREAMS,
     MAX_FRAME_SIZE,
-    MOST,
+    MAX_WINDOW,
     PADDED,
     PING,
     PREFACE,
     SETTINGS,
-    WINDOW,
     WINDOW_UPDATE,
 )
 
@@ -95,7 +95,7 @@ ANSWERS = b"".join((
     framed(HEADERS, END_HEADERS | END_STREAM, 3, ENDED),
 ))  # fmt: skip
 GOOD = sealed(b"good")
-OPEN = set_to({INITIAL_WINDOW_SIZE: MOST}) + numbered(WINDOW_UPDATE, 0, MOST - WINDOW)
+OPEN = set_to({INITIAL_WINDOW_SIZE: MAX_WINDOW}) + numbered(WINDOW_UPDATE, 0, MAX_WINDOW - DEFAULT_WINDOW)
 """The greeting of a server that holds nothing back."""
 
 

@@ -29,7 +29,7 @@ from users.http2.frames import (
     HEADERS,
     INITIAL_WINDOW_SIZE,
     MAX_FRAME_SIZE,
-    MOST,
+    MAX_WINDOW,
     PADDED,
     PING,
     PRIORITISED,
@@ -63,7 +63,7 @@ OF_THE_CONNECTION = {
     "credit of an idle stream": (numbered(WINDOW_UPDATE, 99, 1), PROTOCOL_ERROR),
     "no credit": (numbered(WINDOW_UPDATE, 0, 0), PROTOCOL_ERROR),
     "short credit": (framed(WINDOW_UPDATE, 0, 0, b"\1"), FRAME_SIZE_ERROR),
-    "too much credit": (numbered(WINDOW_UPDATE, 0, MOST), FLOW_CONTROL_ERROR),
+    "too much credit": (numbered(WINDOW_UPDATE, 0, MAX_WINDOW), FLOW_CONTROL_ERROR),
     "a window of 2 GiB": (set_to({INITIAL_WINDOW_SIZE: 1 << 31}), FLOW_CONTROL_ERROR),
     "a frame of 16,383": (set_to({MAX_FRAME_SIZE: 16_383}), PROTOCOL_ERROR),
     "a frame of 16 MiB": (set_to({MAX_FRAME_SIZE: 1 << 24}), PROTOCOL_ERROR),
@@ -103,7 +103,7 @@ OF_THE_CONNECTION = {
 """By name: what is sent, and HTTP/2's code for it, None where several will do."""
 OF_A_STREAM = {
     "no credit": (numbered(WINDOW_UPDATE, 1, 0), PROTOCOL_ERROR),
-    "too much credit": (numbered(WINDOW_UPDATE, 1, MOST), FLOW_CONTROL_ERROR),
+    "too much credit": (numbered(WINDOW_UPDATE, 1, MAX_WINDOW), FLOW_CONTROL_ERROR),
     "data before headers": (GOOD, PROTOCOL_ERROR),
     "headers twice": (head(1) + head(1), PROTOCOL_ERROR),
 }
@@ -181,9 +181,9 @@ def test_a_windows_overflow_by_settings_is_an_error_of_the_connection(listener: 
         peer = listener.accept().greet()
         peer.quiet()
         peer.credit(0, 1)
-        peer.credit(1, MOST - 1_000)
+        peer.credit(1, MAX_WINDOW - 1_000)
         peer.quiet()
-        peer.raw(set_to({INITIAL_WINDOW_SIZE: MOST}))
+        peer.raw(set_to({INITIAL_WINDOW_SIZE: MAX_WINDOW}))
         assert kinds(call) == ["bad-reply"]
         peer.hung_up()
         assert peer.gone == FLOW_CONTROL_ERROR

@@ -10,7 +10,7 @@ import pytest
 from tests.users.http2.callers import Listener
 from tests.users.http2.peer import answered
 from users.endpoint import Endpoint
-from users.http2.frames import CANCEL, INITIAL_WINDOW_SIZE, MOST, WINDOW
+from users.http2.frames import CANCEL, DEFAULT_WINDOW, INITIAL_WINDOW_SIZE, MAX_WINDOW
 from users.transport.grpc import GrpcChannel
 
 pytestmark = pytest.mark.system
@@ -54,7 +54,9 @@ def test_thousands_that_are_given_up_at_a_full_socket_each_end_as_such(
 ) -> None:
     """The peer reads nothing of what it is told; when it has gone, another connection is made."""
     large = begin(channel, bytes(30_000_000))
-    peer = listener.accept(receives_bytes=4_096).greet({INITIAL_WINDOW_SIZE: MOST}, MOST - WINDOW)
+    peer = listener.accept(receives_bytes=4_096).greet(
+        {INITIAL_WINDOW_SIZE: MAX_WINDOW}, MAX_WINDOW - DEFAULT_WINDOW
+    )
     gevent.sleep(0.1)
     given_up = [gevent.spawn(timed_out, channel) for _ in range(12_000)]
     gevent.joinall(given_up, raise_error=True)

@@ -15,20 +15,18 @@ from tests.users.http2.peer import framed, head, message, trailers
 from users.http2 import figures
 from users.http2.frames import (
     DATA,
+    DEFAULT_WINDOW,
     ENABLE_PUSH,
     HEADER_TABLE_SIZE,
     INITIAL_WINDOW_SIZE,
     MAX_CONCURRENT_STREAMS,
-    MOST,
-    WINDOW,
+    MAX_WINDOW,
 )
 from users.transport.grpc import GrpcTransport
 
 pytestmark = pytest.mark.system
 
 PAUSE_S, PAUSE_NS = 0.1, 100_000_000
-SLACK_NS = 60_000_000
-"""What a busy machine may add to a pause."""
 
 
 @pytest.fixture
@@ -40,14 +38,14 @@ def listener() -> Iterator[Listener]:
 
 
 def paused(ns: int) -> bool:
-    """Whether it is one pause."""
-    return PAUSE_NS * 0.95 <= ns <= PAUSE_NS + SLACK_NS
+    """Whether it is a pause, at least: a busy machine adds to it."""
+    return ns >= PAUSE_NS * 0.95
 
 
-def without(call: Asked, *names: str) -> int:
-    """What is in a call's other phases, together."""
+def longest(call: Asked, count: int) -> set[str]:
+    """The names of a call's longest phases."""
     assert kinds(call) == ["good"]
-    return sum(took for name, took in call.phases_ns.items() if name not in names)
+    return set(sorted(call.phases_ns, key=call.phases_ns.__getitem__)[-count:])
 
 
 def test_what_a_call_begins_with(listener: Listener) -> None:
@@ -77,8 +75,8 @@ def test_what_a_connection_begins_with(listener: Listener) -> None:
         users.call()
         peer = listener.accept().greet()
         peer.whole(1)
-        assert peer.theirs == {HEADER_TABLE_SIZE: 0, ENABLE_PUSH: 0, INITIAL_WINDOW_SIZE: MOST}
-        assert peer.credit_of == {0: MOST, 1: MOST}
+        assert peer.theirs == {HEADER_TABLE_SIZE: 0, ENABLE_PUSH: 0, INITIAL_WINDOW_SIZE: MAX_WINDOW}
+        assert peer.credit_of == {0: MAX_WINDOW, 1: MAX_WINDOW}
 
 
 def test_the_phases_of_a_call_are_all_its_time(listener: Listener) -> None:
@@ -98,34 +96,34 @@ def test_the_phases_of_a_call_are_all_its_time(listener: Listener) -> None:
             assert ended(call) == b"good"
             assert paused(call.phases_ns["wait"])
             assert paused(call.phases_ns["receive"])
-            assert paused(call.phases_ns.get("connect", 0)) is (stream == 1)
-            assert without(call, "wait", "receive", "connect") < SLACK_NS
+            assert ("connect" in call.phases_ns) is (stream == 1)
+            assert longest(call, 3) >= {"wait", "receive"} | ({"connect"} if stream == 1 else set())
 
 
 def test_a_closed_window_of_a_stream_is_flow_wait(listener: Listener) -> None:
     with callers(listener.address) as users:
         (call,) = users.calls(1)
-        peer = listener.accept().greet({}, MOST - WINDOW)
-        peer.until(lambda: peer.uploaded(1) == WINDOW)
+        peer = listener.accept().greet({}, MAX_WINDOW - DEFAULT_WINDOW)
+        peer.until(lambda: peer.uploaded(1) == DEFAULT_WINDOW)
         gevent.sleep(PAUSE_S)
         peer.credit(1, PICTURE_BYTES)
         peer.whole(1)
         peer.answer(1)
         assert ended(call) == b"good"
         assert paused(call.phases_ns["flow_wait"])
-        assert without(call, "flow_wait") < 2 * SLACK_NS
+        assert longest(call, 1) == {"flow_wait"}
         told = figures.take()
     assert told["stream_stalls"] == 1
     assert told["stream_stalled_ns"] == call.phases_ns["flow_wait"]
     assert told["connection_stalls"] == told["connection_stalled_ns"] == told["connection_waited_ns"] == 0
-    assert told["stream_window_bytes"] == WINDOW
+    assert told["stream_window_bytes"] == DEFAULT_WINDOW
     assert "streams_allowed" not in told
 
 
 def test_a_closed_window_of_the_connection_is_flow_wait_of_all_who_stand_at_it(listener: Listener) -> None:
     with callers(listener.address, 2) as users:
         calls = users.calls(2)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST})
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW})
         peer.until(lambda: peer.window == 0 and 3 in peer.streams)
         gevent.sleep(PAUSE_S)
         peer.credit(0, 2 * PICTURE_BYTES)
@@ -144,7 +142,7 @@ def test_a_closed_window_of_the_connection_is_flow_wait_of_all_who_stand_at_it(l
 def test_a_full_socket_is_send(listener: Listener) -> None:
     with callers(listener.address) as users:
         (call,) = users.calls(1, 30_000_000)
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST}, MOST - WINDOW)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.request(1)
         gevent.sleep(PAUSE_S)
         peer.whole(1)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.users.http2.callers import PICTURE_BYTES, Listener, callers, kinds
 from tests.users.http2.peer import Peer
-from users.http2.frames import INITIAL_WINDOW_SIZE, MOST, WINDOW
+from users.http2.frames import DEFAULT_WINDOW, INITIAL_WINDOW_SIZE, MAX_WINDOW
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -58,7 +58,7 @@ def by_credit(peer: Peer, calls: int) -> None:
     def crediting(*args: float) -> object:
         frame = next_frame(*args)
         if peer.window == 0:
-            peer.credit(0, WINDOW)
+            peer.credit(0, DEFAULT_WINDOW)
         return frame
 
     peer.next = crediting  # type: ignore[method-assign, assignment]
@@ -66,13 +66,13 @@ def by_credit(peer: Peer, calls: int) -> None:
 
 
 def frames_of(
-    calls: int, size: int, reader: Reader, connection_bytes: int = MOST - WINDOW
+    calls: int, size: int, reader: Reader, connection_bytes: int = MAX_WINDOW - DEFAULT_WINDOW
 ) -> list[tuple[int, int]]:
     """The DATA frames of so many calls at once on one connection: stream and length."""
     listener = Listener()
     with callers(listener.address, calls, by_library=True) as users:
         warm_up = users.call(b"x")
-        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MOST}, connection_bytes)
+        peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, connection_bytes)
         peer.whole(WARM_UP)
         peer.answer(WARM_UP)
         assert kinds(warm_up) == ["good"]

@@ -134,8 +134,8 @@ def uneven(first: float, second: float, third: float) -> Book:
         ((5.0, 5.2, 5.1), "for client-library"),
         # As far off, and they do not: it may be chance.
         ((3.0, 9.0, 4.0), "tells nothing either way"),
-        # The own wire is the slower one: what sends matters.
-        ((12.0, 12.5, 11.9), "for client-library"),
+        # The own wire is the slower one: that is no word against the library.
+        ((12.0, 12.5, 11.9), "tells nothing either way"),
     ],
 )
 def test_so_much_and_so_surely_must_they_differ(

@@ -101,7 +101,7 @@ def test_the_waits_of_http2_have_columns_where_some_call_waited(tmp_path: Folder
 
 def test_waits_of_nothing_are_no_columns_and_no_row_has_a_dash(tmp_path: Folder) -> None:
     table = where_the_time_goes(over_both(tmp_path, stream_wait=0, flow_wait=2_000))
-    assert {"strm", "flow"}.isdisjoint(table.heads)
+    assert {"stream", "flow"}.isdisjoint(table.heads)
     assert [row for row in texts(table) if "–" in row] == []
 
 

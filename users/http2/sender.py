@@ -181,8 +181,6 @@ class FrameSender:
             self._add_data(call, min(call.left, call.window, self.window, most))
             if not call.left:
                 self._ends.append((self._queued, self._ready.popleft()))
-            elif call.window <= 0:
-                self._block(call)
             elif self._fair or self._queued >= until or self.window <= 0:
                 self._ready.rotate(-1)
         if self._ready and self.window <= 0:

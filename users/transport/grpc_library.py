@@ -16,11 +16,11 @@ from users.http2.call import GrpcAnswer
 from users.tls import Security
 from users.transport.base import Reply, Transport
 from users.transport.connections import SAME_ARGS, LeastLoaded, RefCounted, SharedPlace
-from users.transport.headers import headers_of
+from users.transport.headers import bytes_of, headers_of, is_binary
 from users.transport.size_limits import LARGEST_BYTES
 
 Options = tuple[tuple[str, int | str], ...]
-Metadata = tuple[tuple[str, str], ...] | None
+Metadata = tuple[tuple[str, str | bytes], ...] | None
 
 JOINED_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -75,8 +75,12 @@ def open_channel(endpoint: Endpoint, options: Options) -> grpc.Channel:
 
 
 def metadata_of(endpoint: Endpoint) -> Metadata:
-    """What every call to an endpoint carries: token and headers; None without any. Raises SecurityError."""
-    return tuple(headers_of(endpoint).items()) or None
+    """What every call to an endpoint carries: token and headers; None without any. Raises SecurityError.
+
+    grpcio takes bytes for names that end in `-bin`, and writes them in base64.
+    """
+    named = headers_of(endpoint).items()
+    return tuple((name, bytes_of(name, value) if is_binary(name) else value) for name, value in named) or None
 
 
 class GrpcLibrary(Transport):

@@ -2,7 +2,9 @@
 
 import os
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from string import Template
 
 from users.endpoint import Endpoint
@@ -13,6 +15,8 @@ ALLOWED = "INFERSWARM_HEADERS"
 """In a worker's own environment: names, separated by commas, of variables that it may send besides tokens."""
 SECRET = re.compile(r"auth|cookie|key|token|secret|passw|credential|signature", re.IGNORECASE)
 """Parts of the names of headers whose values are secrets."""
+BINARY = "-bin"
+"""How names end whose values are bytes over gRPC, in base64 on the wire (its PROTOCOL-HTTP2.md)."""
 FORM = re.compile(r"[!-~]+(?:[ \t]+[!-~]+)*")
 
 
@@ -28,7 +32,25 @@ def headers_of(endpoint: Endpoint) -> dict[str, str]:
     Values are filled in where they are sent, so that none is kept in a study's files.
     """
     own = {name.lower(): value_of(name, value) for name, value in endpoint.headers}
+    if endpoint.protocol == "grpc":
+        for name in filter(is_binary, own):
+            bytes_of(name, own[name])
     return {**authorization(endpoint.security), **own}
+
+
+def is_binary(name: str) -> bool:
+    """Whether a header's value is bytes over gRPC."""
+    return name.lower().endswith(BINARY)
+
+
+def bytes_of(name: str, value: str) -> bytes:
+    """What a value in base64 stands for, padded or not. Raises SecurityError."""
+    with suppress(ValueError):
+        made = b64decode(value + "=" * (-len(value) % 4))
+        padded = b64encode(made).decode()
+        if value in (padded, padded.rstrip("=")):
+            return made
+    raise SecurityError(f"the header {name} has bytes over gRPC, and its value is not base64; give base64")
 
 
 def check_allowed(header: str, names: Sequence[str]) -> None:

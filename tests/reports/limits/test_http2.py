@@ -23,6 +23,9 @@ ALL_FREE = dict.fromkeys(
 SMALL = ALL_FREE | {"connections": 4, "streams": 1, "streams_allowed": 128, "stream_window_bytes": 65_536}
 SMALL |= {"connection_waited_ns": 0, "pings": 40, "ping_ns": 21.0 * MS, "ping_min_ns": 20.2 * MS}
 """nginx's: 602 kB are ten windows of 64 KB, so that each of 1,000 calls stands still nine times."""
+ONE_WINDOW = {"stream_stalls": 0, "stream_stalled_ns": 0, "connection_stalls": 9_000}
+ONE_WINDOW |= {"connection_stalled_ns": 9_000 * 20 * MS, "connection_waited_ns": 9_000 * 20 * MS}
+"""The same of connections' windows, with streams' larger ones."""
 FAR = {"rtt_ns": 20.5 * MS, "min_rtt_ns": 20.0 * MS, "busy_share": 0.9, "cwnd_bytes": 130_000.0}
 FAR |= {"not_sent_bytes": 0.0, "unacked_bytes": 60_000.0, "wire_bytes_per_s": 9.8e6, "segments_out": 40_000}
 ONE_CHANNEL = {**GRPC, "channels": "shared", "level": 16, "in_flight": 16.0, "cell": "emulated-grpc/b1/c16"}
@@ -91,6 +94,15 @@ def test_one_window_for_all_calls_of_a_connection() -> None:
     assert limit.advice.startswith("Use more connections (--channels per-user or pool:N), raise the server's")
 
 
+@pytest.mark.parametrize(("streams", "advised"), [(1, False), (16, True)])
+def test_more_connections_are_no_help_where_each_has_one_call(streams: int, advised: bool) -> None:
+    limit = named(small_windows(http2=ONE_WINDOW | {"streams": streams}))
+    assert limit.code == "http2-window"
+    assert "the connection's HTTP/2 window was closed 9.00 times a call" in limit.evidence
+    assert ("more connections" in limit.advice) is advised
+    assert "aise the server's connection window (Envoy" in limit.advice
+
+
 def test_credit_that_comes_long_after_a_round_trip_is_withheld() -> None:
     """A relay whose own way is full takes requests in slowly: on a long path as on a short one."""
     limit = named(small_windows(stall_ms=90.0))
@@ -115,6 +127,28 @@ def test_credit_that_comes_long_after_a_round_trip_is_withheld() -> None:
 )
 def test_how_long_credit_may_take(rtt_ms: float, stall_ms: float, late: bool) -> None:
     assert withheld(small_windows(stall_ms, path={"rtt_ns": rtt_ms * MS})) is late
+
+
+@pytest.mark.parametrize(
+    ("credit_bytes", "stalled_ms", "code"),
+    [
+        (16_384, 766.0, "server-intake"),  # 0.7 MB/s are read: 23.4 ms between credits
+        (8_192, 766.0, "server-intake"),
+        (32_768, 180.0, "http2-window"),  # read at once: of two credits one comes a round trip later
+        (16_384, 180.0, "http2-window"),
+    ],
+)
+def test_small_credits_make_stalls_short_and_are_judged_by_their_sum(
+    credit_bytes: int, stalled_ms: float, code: str
+) -> None:
+    """Round trips of 20 ms and 602 kB: nine of them, if windows alone hold a call up."""
+    stalls = round(1_000 * (602_117 - 65_536) / credit_bytes)
+    http2 = {"stream_stalls": stalls, "stream_stalled_ns": round(1_000 * stalled_ms * MS)}
+    run = small_windows(http2=http2, **timed(stalled_ms + 27, flow_wait=stalled_ms, network=20.0))
+    closed = closed_windows(run)
+    assert closed is not None
+    assert closed.mean_ns < 25 * MS
+    assert code_of(run) == code
 
 
 def test_where_the_kernel_told_no_round_trip_the_least_ping_counts() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+from collections.abc import Callable
 
 import gevent
 import pytest
@@ -14,12 +16,15 @@ from tests.users.http2.peer import Peer, answered, framed, head, message, set_to
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.http2 import figures
+from users.http2.event_socket import Buffers
 from users.http2.frames import CANCEL, DATA, DEFAULT_WINDOW, INITIAL_WINDOW_SIZE, MAX_WINDOW, PING
 from users.transport.grpc import GrpcChannel
+from users.transport.sockets import Socket
 
 pytestmark = pytest.mark.system
 
 SOON_S = 0.2
+SendNow = Callable[[Socket, Buffers], int]
 
 
 def endlessly(peer: Peer, said: bytes) -> None:
@@ -35,6 +40,18 @@ def failure(channel: GrpcChannel) -> OSError | None:
     except OSError as error:
         return error
     return None
+
+
+def failing_once(send_now: SendNow) -> SendNow:
+    """The same, but for the first time."""
+    faults = iter([OSError(errno.ENOBUFS, os.strerror(errno.ENOBUFS))])
+
+    def sent(socket: Socket, parts: Buffers) -> int:
+        for fault in faults:
+            raise fault
+        return send_now(socket, parts)
+
+    return sent
 
 
 def files() -> int:
@@ -162,6 +179,26 @@ def test_an_answer_counts_whose_server_hangs_up_in_the_middle_of_the_upload(list
         gevent.sleep(0.05)
         assert ended(call) == b"early"
         peer.close()
+
+
+def test_a_connection_that_was_not_written_to_is_given_up_though_it_can_be_read(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel was short of memory, once: the peer goes on, and has heard a part at most."""
+    with callers(listener.address, timeout_s=SOON_S) as impatient, callers(listener.address) as users:
+        first = users.call()
+        peer = listener.accept().greet()
+        peer.whole(1)
+        peer.answer(1)
+        assert ended(first) == b"good"
+        monkeypatch.setattr(Socket, "send_now", failing_once(Socket.send_now))
+        lost, call = impatient.call(), users.call()
+        new = listener.accept().greet()
+        new.whole(1)
+        new.answer(1)
+        assert ended(call) == b"good"
+        assert kinds(lost) == ["timeout"]
+        peer.hung_up()
 
 
 def test_a_server_that_hangs_up_while_idle_costs_no_call(listener: Listener) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.users.http2.callers import PICTURE_BYTES, Listener, callers, ended, kinds
 from tests.users.http2.peer import Peer
+from users.http2.call import Call
 from users.http2.frames import (
     DEFAULT_FRAME_BYTES,
     DEFAULT_WINDOW,
@@ -14,7 +15,7 @@ from users.http2.frames import (
     MAX_FRAME_SIZE,
     MAX_WINDOW,
 )
-from users.http2.sender import FAIR, FIFO
+from users.http2.sender import FAIR, FIFO, FrameSender
 
 pytestmark = pytest.mark.system
 
@@ -217,6 +218,21 @@ def test_a_closed_window_of_the_first_lets_the_next_send(listener: Listener) -> 
         peer.whole(1)
         peer.answer(1)
         assert ended(calls[0]) == b"good"
+
+
+def test_a_call_that_has_moved_has_no_stamp_of_the_connection_that_it_left() -> None:
+    """Its end is laid out there, goes when the socket takes more, and means nothing any more."""
+    call = Call(b"a block", bytes(50_000), 9)
+    call.stream = 1
+    sender = FrameSender(FIFO, lambda: 0)
+    sender.begin(call)
+    assert not sender.push(lambda parts: 10_000)
+    assert (call.left, call.sent_ns) == (0, 0)
+    sender.drop(call)
+    call.begin_again()
+    assert sender.push(lambda parts: sum(map(len, parts)))
+    assert sender.idle
+    assert call.sent_ns == 0
 
 
 def allow(peer: Peer, stream: int) -> None:

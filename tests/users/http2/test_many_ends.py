@@ -10,7 +10,10 @@ import pytest
 from tests.users.http2.callers import Listener
 from tests.users.http2.peer import answered
 from users.endpoint import Endpoint
+from users.http2.call import Call
 from users.http2.frames import CANCEL, DEFAULT_WINDOW, INITIAL_WINDOW_SIZE, MAX_WINDOW
+from users.http2.sender import FIFO, FrameSender
+from users.http2.streams import REMEMBERED, Streams
 from users.transport.grpc import GrpcChannel
 
 pytestmark = pytest.mark.system
@@ -47,6 +50,19 @@ def test_late_answers_to_thousands_that_were_given_up_harm_no_other(
     peer.answer(2 * len(calls) + 1)
     assert kept.get(timeout=20).body == b"good"
     assert [one.reset for one in peer.streams.values()] == [CANCEL] * 3_000 + [None]
+
+
+@pytest.mark.parametrize("first", [1, 11, 2_003])
+def test_a_thousand_resets_later_the_first_one_is_known(first: int) -> None:
+    """And those before it by id: the last frames of their answers may still come. Calls end in any order."""
+    streams = Streams(FrameSender(FIFO, lambda: 0), 1)
+    calls = [Call(b"a block", b"", 9) for _ in range(REMEMBERED + 2)]
+    for call in calls:
+        streams.add(call)
+    for call in sorted(calls, key=lambda one: (one.stream != first, one.stream)):
+        streams.drop(call, None, CANCEL)
+    assert [number for number in range(1, 2 * len(calls), 2) if not streams.was_reset(number)] == []
+    assert not streams.was_reset(2 * len(calls) + 1)
 
 
 def test_thousands_that_are_given_up_at_a_full_socket_each_end_as_such(

@@ -10,6 +10,7 @@ import pytest
 from tests.users.http2.callers import Asked, Callers, Listener, callers, ended, kinds
 from tests.users.http2.peer import Peer, answered, framed
 from users.endpoint import Endpoint
+from users.errors import RequestError
 from users.http2.frames import (
     CANCEL,
     DEFAULT_WINDOW,
@@ -194,6 +195,36 @@ def test_a_server_that_always_leaves_at_once_is_not_asked_for_ever(listener: Lis
                 connections += 1
                 assert connections < 10
         assert kinds(call) == ["reset"]
+        assert ended(call).code == ""  # type: ignore[union-attr]
+
+
+def test_a_call_that_two_servers_leave_without_processing_it_is_reset(listener: Listener) -> None:
+    """No answer has refused it."""
+    with callers(listener.address) as users:
+        call = users.call()
+        for _ in range(2):
+            peer = listener.accept().greet()
+            peer.whole(1)
+            peer.leave(last=0)
+        error = ended(call)
+        assert isinstance(error, RequestError)
+        assert (str(error.kind), error.code) == ("reset", "")
+        assert "GOAWAY, HTTP/2 error 0" in error.detail
+
+
+def test_a_newcomer_who_hears_goaway_tells_those_who_wait_for_a_stream(listener: Listener) -> None:
+    """He reads before the loop does, since nothing is under way there."""
+    with callers(listener.address, 2) as users:
+        calls = [users.call()]
+        peer = listener.accept().greet({MAX_CONCURRENT_STREAMS: 0})
+        peer.quiet()
+        peer.leave(last=0)
+        calls.append(users.call())
+        new = listener.accept().greet()
+        for stream in (1, 3):
+            new.whole(stream)
+            new.answer(stream)
+        assert kinds(*calls) == ["good"] * 2
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -5,7 +5,9 @@ The server is in the client's own event loop: each of its pauses begins when wha
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import gevent
 import pytest
@@ -21,6 +23,7 @@ from users.http2.frames import (
     INITIAL_WINDOW_SIZE,
     MAX_CONCURRENT_STREAMS,
     MAX_WINDOW,
+    REFUSED_STREAM,
 )
 from users.transport.grpc import GrpcTransport
 
@@ -100,6 +103,72 @@ def test_the_phases_of_a_call_are_all_its_time(listener: Listener) -> None:
             assert longest(call, 3) >= {"wait", "receive"} | ({"connect"} if stream == 1 else set())
 
 
+def test_all_who_wait_for_a_connection_have_connect(listener: Listener) -> None:
+    """Also those who do not make it."""
+    with callers(listener.address, 3) as users:
+        calls = [users.call() for _ in range(3)]
+        peer = listener.accept()
+        gevent.sleep(PAUSE_S)
+        peer.greet()
+        for stream in (1, 3, 5):
+            peer.whole(stream)
+            peer.answer(stream)
+        assert kinds(*calls) == ["good"] * 3
+    assert all(paused(call.phases_ns.get("connect", 0)) for call in calls)
+
+
+def test_an_answer_that_begins_at_a_closed_window_has_no_time_twice(listener: Listener) -> None:
+    """The window stays closed behind its beginning, too; its end makes the rest of the request useless."""
+    began_ns = time.perf_counter_ns()
+    with callers(listener.address) as users:
+        (call,) = users.calls(1)
+        peer = listener.accept().greet()
+        peer.until(lambda: peer.uploaded(1) == DEFAULT_WINDOW)
+        gevent.sleep(PAUSE_S)
+        peer.raw(head(1))
+        gevent.sleep(PAUSE_S)
+        peer.end(1, framed(DATA, 0, 1, message(b"good")), trailers(1))
+        assert ended(call) == b"good"
+        elapsed_ns = time.perf_counter_ns() - began_ns
+    assert call.phases_ns["flow_wait"] >= 2 * PAUSE_NS * 0.95
+    assert sum(call.phases_ns.values()) <= elapsed_ns
+
+
+def test_a_call_that_is_begun_anew_keeps_its_waits_for_streams(listener: Listener) -> None:
+    """Of both connections."""
+    with callers(listener.address, 2) as users:
+        first, second = users.call(), users.call()
+        peer = listener.accept().greet({MAX_CONCURRENT_STREAMS: 1})
+        peer.whole(1)
+        gevent.sleep(PAUSE_S)
+        peer.leave(last=1)
+        new = listener.accept().greet({MAX_CONCURRENT_STREAMS: 0})
+        gevent.sleep(PAUSE_S)
+        new.set({MAX_CONCURRENT_STREAMS: 1})
+        new.whole(1)
+        new.answer(1)
+        peer.answer(1)
+        assert kinds(first, second) == ["good"] * 2
+        assert figures.take()["retried"] == 1
+    assert second.phases_ns["stream_wait"] >= 2 * PAUSE_NS * 0.95
+
+
+def test_a_call_that_is_begun_anew_keeps_its_wait_for_windows(listener: Listener) -> None:
+    with callers(listener.address) as users:
+        (call,) = users.calls(1)
+        peer = listener.accept().greet()
+        peer.until(lambda: peer.uploaded(1) == DEFAULT_WINDOW)
+        gevent.sleep(PAUSE_S)
+        peer.kill(1, REFUSED_STREAM)
+        peer.set({INITIAL_WINDOW_SIZE: MAX_WINDOW})
+        peer.credit(0, 2 * PICTURE_BYTES)
+        peer.whole(3)
+        peer.answer(3)
+        assert ended(call) == b"good"
+        assert figures.take()["retried"] == 1
+    assert paused(call.phases_ns["flow_wait"])
+
+
 def test_a_closed_window_of_a_stream_is_flow_wait(listener: Listener) -> None:
     with callers(listener.address) as users:
         (call,) = users.calls(1)
@@ -137,6 +206,27 @@ def test_a_closed_window_of_the_connection_is_flow_wait_of_all_who_stand_at_it(l
     assert paused(told["connection_stalled_ns"])
     assert told["connection_waited_ns"] == sum(call.phases_ns["flow_wait"] for call in calls)
     assert told["stream_stalls"] == told["stream_stalled_ns"] == 0
+
+
+def test_windows_of_one_size_are_closed_for_the_one_call_of_a_connection_by_its_streams(
+    listener: Listener,
+) -> None:
+    """As grpc-go's and others' are at the start: more connections would be of no help."""
+    with callers(listener.address) as users:
+        (call,) = users.calls(1)
+        peer = listener.accept().greet()
+        for number in range(1, 10):
+            peer.quiet()
+            assert peer.uploaded(1) == number * DEFAULT_WINDOW
+            peer.credit(0, DEFAULT_WINDOW)
+            peer.credit(1, DEFAULT_WINDOW)
+        peer.whole(1)
+        peer.answer(1)
+        assert ended(call) == b"good"
+        told = figures.take()
+    assert told["stream_stalls"] == 9
+    assert told["stream_stalled_ns"] == call.phases_ns["flow_wait"] > 0
+    assert told["connection_stalls"] == told["connection_stalled_ns"] == told["connection_waited_ns"] == 0
 
 
 def test_a_full_socket_is_send(listener: Listener) -> None:
@@ -187,6 +277,30 @@ def test_figures_are_growths_and_end_with_the_connection(listener: Listener) -> 
             assert told["frames_sent"] >= 4
             assert told["frames_received"] >= 6
     assert figures.take() == {}
+
+
+def test_the_least_window_is_of_servers_that_have_said_theirs(listener: Listener) -> None:
+    """A connection that waits for its SETTINGS is not counted."""
+    with (
+        closing(Listener()) as other,
+        callers(listener.address) as users,
+        callers(other.address) as others,
+    ):
+        calls = [users.call()]
+        peers = [listener.accept().greet({INITIAL_WINDOW_SIZE: 4 << 20})]
+        peers[0].whole(1)
+        calls.append(others.call())
+        peers.append(other.accept())
+        peers[1].preface_only()
+        told = figures.take()
+        assert (told["connections"], told["stream_window_bytes"]) == (1, 4 << 20)
+        peers[1].set({INITIAL_WINDOW_SIZE: 1 << 20})
+        peers[1].whole(1)
+        told = figures.take()
+        assert (told["connections"], told["stream_window_bytes"]) == (2, 1 << 20)
+        for peer in peers:
+            peer.answer(1)
+        assert kinds(*calls) == ["good"] * 2
 
 
 @pytest.mark.parametrize(("channels", "connections"), [("per-user", 3), ("shared", 1), ("pool:2", 2)])

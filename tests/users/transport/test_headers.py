@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.stand_ins import stand_in
+from tests.users.http2.callers import Plain
 from tests.users.slow_server import Server, answer_of, serving
 from tests.users.ways import GRPC, GRPC_LIBRARY, IMAGES, LIBRARY, OWN, Way, endpoint_of, user_of
 from users import redact
+from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
 from users.errors import RequestError, status_error
 from users.redact import redacted, spellings
 from users.tls import TOKEN, Security, SecurityError
 from users.transport.admin_connection import AdminConnection
 from users.transport.headers import headers_of
+from users.transport.transports import client
 
 SECRET = "of-nobodys-business"
 KEY = ("X-Api-Key", "Key ${ANY_KEY}")
@@ -125,3 +130,32 @@ def test_every_call_over_grpc_has_them(way: Way) -> None:
                 assert user.send(user.codec.prepare(IMAGES, (0,))).embeddings.shape == (1, 512)
         with user_of(way, plain) as user, pytest.raises(RequestError, match="rejected"):
             user.send(user.codec.prepare(IMAGES, (0,)))
+
+
+@pytest.mark.system
+def test_binary_metadata_is_the_same_over_the_own_wire_and_grpcio() -> None:
+    """Given in base64, with its padding or without; the server has the bytes."""
+    headers = (("X-One-Bin", "AAEC"), ("x-two-bin", "AAECAw=="), ("x-three-bin", "+/8"), ("x-text", "AAEC"))
+    with stand_in("users/transport/metadata_server.py") as address:
+        plain = Plain(Endpoint("x", "triton", "grpc", "fp32", address, headers=headers))
+        for by_library in (False, True):
+            with client(plain, 20.0, "per-user", by_library) as user:
+                came = user.send(PreparedRequest(b"a request", (0,))).embeddings
+            assert sorted(ast.literal_eval(came.astype(np.uint8).tobytes().decode())) == [
+                ("x-one-bin", b"\0\1\2"),
+                ("x-text", "AAEC"),
+                ("x-three-bin", b"\xfb\xff"),
+                ("x-two-bin", b"\0\1\2\3"),
+            ]
+
+
+@pytest.mark.parametrize("value", ["hello!", "AAECA", "AAEC=", "AA E", "AB", "-_8", "AAEC,AAEC", "="])
+def test_binary_metadata_that_is_not_base64_is_refused(value: str) -> None:
+    """Over HTTP names mean nothing."""
+    grpc = Endpoint("x", "triton", "grpc", "fp32", "gpu:1", headers=(("X-A-Bin", value),))
+    with pytest.raises(SecurityError) as caught:
+        headers_of(grpc)
+    assert str(caught.value) == (
+        "the header x-a-bin has bytes over gRPC, and its value is not base64; give base64"
+    )
+    assert headers_of(replace(grpc, protocol="http")) == {"x-a-bin": value}

@@ -25,6 +25,7 @@ from users.http2.frames import (
     FRAME_SIZE_ERROR,
     MAX_WINDOW,
     NO_ERROR,
+    PADDED,
     PROTOCOL_ERROR,
     ProtocolError,
     frame,
@@ -131,8 +132,12 @@ class Http2Connection:
                 raise self._refused or hung_up()
             came = self._reader.read(data)
             FIGURES.counts["frames_received"] += len(came)
-            for one in came:
-                self._handle(*one)
+            for kind, flags, stream, payload in came:
+                if self._begun is not None and (kind != frames.CONTINUATION or stream != self._begun[0]):
+                    raise ProtocolError("a frame in the middle of headers")
+                handler = HANDLERS.get(kind)
+                if handler is not None:
+                    handler(self, flags, stream, payload)
         except (OSError, ValueError) as error:
             self._fail(error)
         self._push()
@@ -172,18 +177,10 @@ class Http2Connection:
 
     # What the server's frames mean.
 
-    def _handle(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        """One frame. Raises ProtocolError."""
-        if self._begun is not None and (kind != frames.CONTINUATION or stream != self._begun[0]):
-            raise ProtocolError("a frame in the middle of headers")
-        handler = HANDLERS.get(kind)
-        if handler is not None:
-            handler(self, flags, stream, payload)
-
     def _on_data(self, flags: int, stream: int, payload: bytes) -> None:
         call = self.streams.find(stream)
         self._return_window(len(payload))
-        data = unpadded(flags, payload)
+        data = unpadded(payload) if flags & PADDED else payload
         if call is None:
             if not self.streams.was_reset(stream):
                 raise ProtocolError("an answer's data behind its end", frames.STREAM_CLOSED)
@@ -205,7 +202,7 @@ class Http2Connection:
             self._unreturned = 0
 
     def _on_headers(self, flags: int, stream: int, payload: bytes) -> None:
-        block = unpadded(flags, payload)
+        block = unpadded(payload) if flags & PADDED else payload
         if flags & frames.PRIORITISED:
             if len(block) < frames.PRIORITY_BYTES:
                 raise ProtocolError("headers that are too short", FRAME_SIZE_ERROR)

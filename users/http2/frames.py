@@ -96,10 +96,8 @@ def goaway_in(stream: int, payload: bytes) -> tuple[int, int]:
     return last & MAX_STREAM, code
 
 
-def unpadded(flags: int, payload: bytes) -> bytes:
-    """A payload without its padding. Raises ProtocolError."""
-    if not flags & PADDED:
-        return payload
+def unpadded(payload: bytes) -> bytes:
+    """The payload of a frame that is PADDED, without its padding. Raises ProtocolError."""
     if not payload or payload[0] >= len(payload):
         raise ProtocolError("padding that is longer than its frame")
     return payload[1 : len(payload) - payload[0]]

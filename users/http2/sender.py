@@ -6,7 +6,7 @@ No socket and no clock but the monotonic one. Only DATA counts against windows.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter_ns
 
 from users.http2.call import Call
@@ -88,26 +88,26 @@ class FrameSender:
 
     def begin(self, call: Call) -> None:
         """A call that has its stream: its headers go next, its data in its turn."""
-        self._control.extend(self._headers(call))
+        self._add_headers(call)
         call.window, call.in_turn_ns = self.initial_window, perf_counter_ns()
         self._ready.append(call)
 
-    def _headers(self, call: Call) -> Iterator[bytes]:
-        most = self.largest_frame
-        blocks = [call.block[at : at + most] for at in range(0, len(call.block), most)]
-        for number, block in enumerate(blocks, 1):
-            flags = END_HEADERS if number == len(blocks) else 0
-            yield frame(HEADERS if number == 1 else CONTINUATION, flags, call.stream, block)
-        FIGURES.counts["frames_sent"] += len(blocks)
+    def _add_headers(self, call: Call) -> None:
+        kind, left = HEADERS, call.block
+        while len(left) > self.largest_frame:
+            self._control.append(frame(kind, 0, call.stream, left[: self.largest_frame]))
+            FIGURES.counts["frames_sent"] += 1
+            kind, left = CONTINUATION, left[self.largest_frame :]
+        self._control.append(frame(kind, END_HEADERS, call.stream, left))
+        FIGURES.counts["frames_sent"] += 1
 
     def drop(self, call: Call) -> None:
         """Send no more of a call; what is laid out of it already goes."""
-        now_ns = perf_counter_ns()
         if call in self._blocked:
-            self._unblock(call, now_ns)
+            self._unblock(call, perf_counter_ns())
         elif call.left and call in self._ready:
             if self._closed_ns and not self._unsent_bytes():
-                self._add_wait(call, now_ns)
+                self._add_wait(call, perf_counter_ns())
             self._ready.remove(call)
             self._closed_ns = self._closed_ns if self._ready else 0
         elif not call.left and not call.sent_ns:  # when its end goes matters no more: it may go elsewhere
@@ -142,7 +142,7 @@ class FrameSender:
 
     def push(self, send_now: Callable[[Buffers], int]) -> bool:
         """Hand over all that may go now; False where the socket has taken what it can, and more is left."""
-        while self._out or self._fill():
+        while self._out or (not self.idle and self._fill()):
             taken = send_now(self._out[:MOST_BUFFERS])
             offered = len(self._out)
             self._mark_sent(taken)
@@ -189,19 +189,21 @@ class FrameSender:
 
     def _add_data(self, call: Call, size: int) -> None:
         """So many bytes of a call, in frames as large as they may be."""
-        whole, rest = divmod(size, min(size, self.largest_frame))
-        head = frame_head(DATA, 0, call.stream, self.largest_frame)
-        self._queued += size + HEAD_BYTES * (whole + bool(rest))
         self.window -= size
         call.window -= size
-        FIGURES.counts["frames_sent"] += whole + bool(rest)
-        while size > self.largest_frame:
-            size -= self.largest_frame
-            self._out.append(head)
-            self._out += call.next_bytes(self.largest_frame)
-        flags = END_STREAM if size == call.left else 0
-        self._out.append(frame_head(DATA, flags, call.stream, size))
+        frames = 1
+        if size > self.largest_frame:
+            head = frame_head(DATA, 0, call.stream, self.largest_frame)
+            while size > self.largest_frame:
+                size -= self.largest_frame
+                frames += 1
+                self._out.append(head)
+                self._out += call.next_bytes(self.largest_frame)
+            self._queued += (frames - 1) * (HEAD_BYTES + self.largest_frame)
+        self._out.append(frame_head(DATA, END_STREAM if size == call.left else 0, call.stream, size))
         self._out += call.next_bytes(size)
+        self._queued += HEAD_BYTES + size
+        FIGURES.counts["frames_sent"] += frames
 
     def _block(self, call: Call) -> None:
         """The first in the row has a closed window of its own: others' turn."""

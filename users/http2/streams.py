@@ -53,7 +53,8 @@ class Streams:
     def _begin(self, call: Call) -> None:
         call.stream, self._next = self._next, self._next + 2
         self._open[call.stream] = call
-        self.most_open = max(self.most_open, len(self._open))
+        if len(self._open) > self.most_open:
+            self.most_open = len(self._open)
         self._sender.begin(call)
         if self._next > MAX_STREAM:
             self.leave()
@@ -71,7 +72,8 @@ class Streams:
 
     def end(self, call: Call, error: Exception | None) -> None:
         """Its stream has ended, with an answer or an error: another call may begin."""
-        self._sender.drop(call)
+        if not call.sent_ns:
+            self._sender.drop(call)
         if self._open.pop(call.stream, None) is not None:
             self._finish(call, error)
             self.let_in()

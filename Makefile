@@ -12,7 +12,7 @@ BY_HASH := --require-hashes --no-deps -r requirements.lock
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers drills check soak lock licences audit clean bench gpu-pack pictures test-fresh \
+.PHONY: help setup step7 web servers drills check soak lock licences audit clean bench gpu-pack pictures mutants test-fresh \
   quick quick-reports quick-patched quick-unpatched test test-patched test-studies test-unpatched test-reports \
   test-slow slow-soak slow-others slow-studies slow-readme slow-patched slow-unpatched
 
@@ -151,6 +151,9 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml examples/ci/nightly.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml
+
+mutants: setup ## plant faults in the modules that make numbers: do the tests near them notice? (an hour; ARGS=gates)
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 soak: setup ## an hour of the null model: does memory, descriptors or a percentile grow? (ARGS=--quick: two minutes)
 	$(BIN)/python -m benchmarks.soak $(ARGS)

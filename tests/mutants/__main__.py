@@ -140,13 +140,7 @@ def prepared(name: str, group: Group, *, fresh: bool) -> Path:
         copied=list(COPIED),
         marked=marked,
         tests=str(group.tests)[1:-1],
-        mypy=[
-            sys.executable,
-            "-m",
-            "mypy",
-            *MYPY,
-            *sorted({str(Path(module).parent) for module in group.modules}),
-        ],
+        mypy=[sys.executable, "-m", "mypy", *MYPY, *files(group)],
     )
     ours = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (place / "pyproject.toml").write_text(ours + configuration, encoding="utf-8")
@@ -202,13 +196,17 @@ def judged(name: str, place: Path, group: Group, *, whole: bool) -> float:
 
 def mutants(group: Group) -> Iterator[tuple[str, str, str]]:
     """Each mutant of a group: its module, mutmut's name for it, and what became of it."""
-    for module in sorted(
-        path for pattern in group.modules for path in Path().glob(pattern) if path.suffix == ".py"
-    ):
+    for module in files(group):
         kept = Path("mutants", f"{module}.meta")
         if kept.exists():
             for key, code in json.loads(kept.read_text(encoding="utf-8"))["exit_code_by_key"].items():
-                yield str(module), key, _status(code)
+                yield module, key, _status(code)
+
+
+def files(group: Group) -> list[str]:
+    """The paths of a group's modules."""
+    found = (path for pattern in group.modules for path in ROOT.glob(pattern))
+    return sorted(str(path.relative_to(ROOT)) for path in found if path.suffix == ".py")
 
 
 def _status(code: int | None) -> str:

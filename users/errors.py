@@ -233,7 +233,13 @@ def kind_of(error: BaseException) -> ErrorKind:
 
 def is_cut_off(error: ssl.SSLError) -> bool:
     """Whether the other end has hung up."""
-    return isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) or error.reason == CUT_OFF
+    return isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) or reason_of(error) == CUT_OFF
+
+
+def reason_of(error: ssl.SSLError) -> str:
+    """OpenSSL's own word for what was wrong; empty where it was not OpenSSL that found it."""
+    reason: str = getattr(error, "reason", None) or ""
+    return reason
 
 
 def grpc_kind(error: grpc.RpcError) -> ErrorKind:
@@ -283,7 +289,7 @@ def tls_fault(error: ssl.SSLError) -> str:
     """What was wrong with TLS, in words; OpenSSL's own where they are not known."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message.rstrip('.')}"
-    return in_words(error.reason or str(error))
+    return in_words(reason_of(error) or str(error))
 
 
 def in_words(reason: str) -> str:

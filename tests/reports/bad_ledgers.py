@@ -66,7 +66,7 @@ PLACES: list[Place] = [(at, way) for at, record in enumerate(RECORDS) for way in
 
 
 def with_change(place: Place, how: str, value: Any) -> bytes:
-    """With one thing dropped, renamed or replaced."""
+    """With one thing dropped, renamed, doubled or replaced."""
     at, way = place
     record = deepcopy(RECORDS[at])
     tree: Any = record
@@ -76,6 +76,8 @@ def with_change(place: Place, how: str, value: Any) -> bytes:
         del tree[way[-1]]
     elif how == "renamed" and isinstance(tree, dict):
         tree[f"{way[-1]}s"] = tree.pop(way[-1])
+    elif how == "doubled":
+        tree[way[-1]] = [tree[way[-1]]] * 2
     else:
         tree[way[-1]] = value
     return b"".join([*LINES[:at], *lines_of([record]), *LINES[at + 1 :]])
@@ -100,7 +102,7 @@ def with_bytes(at: int, lost: int, put: bytes) -> bytes:
     return WHOLE[:at] + put + WHOLE[at + lost :]
 
 
-HOWS = st.sampled_from(("dropped", "renamed", "replaced", "replaced", "replaced", "replaced"))
+HOWS = st.sampled_from(("dropped", "renamed", "doubled", "replaced", "replaced", "replaced", "replaced"))
 NUMBER = st.sampled_from([*range(1, len(LINES)), 0])
 IN_FIELDS = st.builds(with_change, st.sampled_from(PLACES), HOWS, st.sampled_from(STRANGER))
 IN_LINES = st.builds(

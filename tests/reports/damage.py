@@ -1,8 +1,6 @@
-"""A study with every kind of record, and what can go wrong with its ledger: one thing, at random."""
+"""A study with every kind of record, and how its records are edited."""
 
-import json
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,58 +56,6 @@ def told(book: Book, tag: Record) -> None:
         host = {"cpu_pct": 30.0, "tx_bytes": second, "rx_bytes": second}
         book.records.append(health_line(tag, "w0", second, span_ns=1_000 * MS, cpu_wait_ns=MS))
         book.records.append(sample_line(tag, second, gpus=[gpu], host=host, server={"requests": 1_020}))
-
-
-def places(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """Everything that lies in something, as what it lies in and where."""
-    for key in tree if isinstance(tree, dict) else range(len(tree)):
-        yield tree, key
-        if isinstance(tree[key], (dict, list)):
-            yield from places(tree[key])
-
-
-def dropped(chance: random.Random, tree: Any, key: Any) -> None:
-    del tree[key]
-
-
-def replaced(chance: random.Random, tree: Any, key: Any) -> None:
-    tree[key] = chance.choice(STRANGE)
-
-
-def turned(chance: random.Random, tree: Any, key: Any) -> None:
-    """A number as its negative, a text with a letter changed, a list or an object doubled or emptied."""
-    value = tree[key]
-    if isinstance(value, str):
-        at = chance.randrange(len(value) + 1)
-        tree[key] = value[:at] + chance.choice("A9/ \x00é") + value[at + chance.randrange(2) :]
-    elif isinstance(value, (int, float)):
-        tree[key] = chance.choice((-value, 0, value * 1_000_000, str(value), [value]))
-    else:
-        tree[key] = chance.choice((type(value)() if value is not None else {}, [value, value], "x"))
-
-
-def cut(chance: random.Random, text: bytes) -> bytes:
-    """Some bytes lost, or others in their place."""
-    at = chance.randrange(len(text))
-    return (
-        text[:at] + chance.choice((b"", b"\x00", b"\xff\xfe", b"\n", b'"')) + text[at + chance.randrange(9) :]
-    )
-
-
-DAMAGES: tuple[Callable[[random.Random, Any, Any], None], ...] = (dropped, replaced, replaced, turned)
-
-
-def damaged(lines: list[str], chance: random.Random) -> bytes:
-    """A ledger with one thing wrong, anywhere in it; each field of a kind as likely as a field of another."""
-    if chance.random() < 0.1:
-        return cut(chance, "".join(lines).encode())
-    kinds = sorted({json.loads(line)["kind"] for line in lines})
-    kind = chance.choice(kinds)
-    at = chance.choice([at for at, line in enumerate(lines) if f'{{"kind":"{kind}"' in line])
-    record = json.loads(lines[at])
-    tree, key = chance.choice(list(places(record)))
-    chance.choice(DAMAGES)(chance, tree, key)
-    return "".join([*lines[:at], json.dumps(record, separators=(",", ":")) + "\n", *lines[at + 1 :]]).encode()
 
 
 def edited(**fields: Any) -> Callable[[Record], Record]:

@@ -8,7 +8,8 @@ from typing import Any
 import reports.limits
 from reports.fold.path import Path
 from reports.fold.server_facts import Serving
-from reports.limit import UNKNOWN
+from reports.limit import UNKNOWN, Limit
+from reports.limits.rules import limit_of
 from reports.summary.summary import Summary
 from tests.reports.parts import changed
 
@@ -125,3 +126,11 @@ def on_path(network: float, path: dict[str, Any], **changes: Any) -> Summary:
         | {"unexplained_ns": 0.0, "server_busy": 0.04, "measure_ns": None}
         | changes,
     )
+
+
+def named(run: Summary, code: str) -> Limit:
+    """The limit of a run, which has this code."""
+    limit = limit_of(run)
+    assert limit is not None
+    assert limit.code == code, limit
+    return limit

@@ -3,6 +3,8 @@
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,14 @@ from jinja2 import Environment
 import reports
 from reports.__main__ import main
 from reports.cells_csv.columns import render_csv
+from reports.fold.run_records import planned_runs
 from reports.ledger.ledger import LedgerError
 from reports.study.study import load_study
 from tests.bad_input import Tally, is_clear, said_by, tried
 from tests.reports.bad_ledgers import BAD_LEDGERS, LINES, RECORDS, WHOLE, lines_of
 from tests.reports.lines import Record
 
-pytestmark = pytest.mark.slow
-
-TALLY = Tally(ledgers_at_baseline=1_200, ledgers_at_show=120, ledgers_at_others=150, ledgers_at_load=150)
+TALLY = Tally(ledgers_at_commands=1_200, ledgers_at_load=150)
 GATES = '[[threshold]]\nrequire = "latency_p99_ms <= 120"\n'
 SHOWN = ["cells.csv", "report.html", "study.json", "summary.md", "timeline.csv"]
 
@@ -59,45 +60,35 @@ def answered(folder: Path, text: bytes, argv: Sequence[str], codes: Sequence[int
     return code == 2
 
 
-@tried(2_000)
-@given(BAD_LEDGERS)
-def test_one_that_is_kept_as_a_baseline(folder: Path, text: bytes) -> None:
-    kept = folder / "kept.json"
-    kept.unlink(missing_ok=True)
-    if answered(folder, text, ["baseline", "{}/bad", "--out", "{}/kept.json"], (0, 3)):
-        TALLY.refused("ledgers_at_baseline", text)
-        assert not kept.exists()
-
-
-@tried(240)
-@given(BAD_LEDGERS)
-def test_one_that_is_shown(folder: Path, text: bytes) -> None:
-    for path in (folder / "bad").iterdir():
-        path.unlink()
-    refused = answered(folder, text, ["show", "{}/bad", "--quiet"], (0,))
-    written = sorted(path.name for path in (folder / "bad").iterdir() if path.name != "ledger.jsonl")
-    assert written == ([] if refused else SHOWN)
-    if refused:
-        TALLY.refused("ledgers_at_show", text)
-
-
-OTHERS: list[list[str]] = [
-    ["calibrate", "{}/bad"],
-    ["gate", "{}/bad", "--thresholds", "{}/thresholds.toml", "--out", "{}/out", "--quiet"],
-    ["compare", "{}/whole", "{}/bad", "--out", "{}/out", "--quiet"],
+BASELINE, SHOW = (
+    (["baseline", "{}/bad", "--out", "{}/out/kept.json"], (0, 3)),
+    (["show", "{}/bad", "--quiet"], (0,)),
+)
+COMMANDS: list[tuple[list[str], tuple[int, ...]]] = [
+    *([BASELINE] * 18 + [SHOW] * 2),
+    (["calibrate", "{}/bad"], (0, 1, 3)),
+    (["gate", "{}/bad", "--thresholds", "{}/thresholds.toml", "--out", "{}/out", "--quiet"], (0, 1, 3)),
+    (["compare", "{}/whole", "{}/bad", "--out", "{}/out", "--quiet"], (0, 1, 3)),
 ]
 
 
-@tried(330)
-@given(BAD_LEDGERS, st.sampled_from(OTHERS))
-def test_one_that_is_judged_compared_or_calibrated_from(folder: Path, text: bytes, argv: list[str]) -> None:
-    for path in (folder / "out").iterdir():
+@pytest.mark.slow
+@tried(2_570)
+@given(BAD_LEDGERS, st.sampled_from(COMMANDS))
+def test_one_that_a_command_is_given(folder: Path, text: bytes, asked: tuple[list[str], list[int]]) -> None:
+    for path in (*(folder / "bad").iterdir(), *(folder / "out").iterdir()):
         path.unlink()
-    if answered(folder, text, argv, (0, 1, 3)):
-        TALLY.refused("ledgers_at_others", text)
-        assert not list((folder / "out").iterdir())
+    refused = answered(folder, text, *asked)
+    written = sorted(path.name for place in ("bad", "out") for path in (folder / place).iterdir())
+    written.remove("ledger.jsonl")
+    if refused:
+        TALLY.refused("ledgers_at_commands", text)
+        assert written == []
+    elif asked == SHOW:
+        assert written == SHOWN
 
 
+@pytest.mark.slow
 @tried(330)
 @given(BAD_LEDGERS)
 def test_one_that_is_loaded(folder: Path, text: bytes) -> None:
@@ -114,6 +105,16 @@ def test_one_that_is_loaded(folder: Path, text: bytes) -> None:
         assert len(found.cells) == len(load_study(folder / "bad").started)
 
 
+@pytest.mark.slow
+@tried(240)
+@given(BAD_LEDGERS)
+def test_one_of_long_runs_is_folded_or_refused(folder: Path, text: bytes) -> None:
+    (folder / "bad" / "ledger.jsonl").write_bytes(text)
+    with pytest.MonkeyPatch.context() as patched, suppress(LedgerError):
+        patched.setattr("reports.study.study.planned_runs", partial(planned_runs, at_once=1))
+        load_study(folder / "bad")
+
+
 def doubted(folder: Path, text: bytes) -> str:
     """Why numbers of a ledger are not to be believed: it is refused, or what its caveats are."""
     path = folder / "ledger.jsonl"
@@ -123,9 +124,6 @@ def doubted(folder: Path, text: bytes) -> str:
     except LedgerError:
         return "refused"
     return ";".join(row["caveats"] for row in csv.DictReader(io.StringIO(render_csv(study))))
-
-
-NORMAL = "few-samples"
 
 
 @pytest.mark.parametrize(
@@ -176,5 +174,6 @@ def test_records_of_a_later_program_are_named(tmp_path: Path) -> None:
     assert "this version does not know such records: moon, sun." in (tmp_path / "summary.md").read_text()
 
 
+@pytest.mark.slow
 def test_enough_were_refused(capsys: pytest.CaptureFixture[str]) -> None:
     TALLY.tell(capsys)

@@ -188,6 +188,8 @@ class Stand:
         self.settings: dict[int, str] = {}
         """By instances: nothing where the server is set so by a reload, or why it cannot be."""
         self.set: list[int] = []
+        self.known: list[tuple[str, str]] = []
+        """Caveats of every endpoint."""
         self.step_s = 0.0
         """By how much the master's clock has been set."""
         self.stopped = ""
@@ -219,6 +221,7 @@ class Stand:
             utc=lambda: "then",
             step_s=lambda: self.step_s,
             set_up=self.set_up,
+            caveats_of=lambda endpoint: self.known,
             memory=lambda endpoint: self.held.pop(0) if self.held else {},
         )
         return Conductor(deps, schedule or FixedSchedule(runs), Terms(request_s=60, warm_up_s=10, seed=3))

@@ -80,20 +80,19 @@ def v1(place: Path, quota: int, throttled_ns: int = 0) -> None:
     (place / "cpu.stat").write_text(f"nr_periods 99\nnr_throttled 20\nthrottled_time {throttled_ns}\n")
 
 
-def test_the_quota_of_cgroup_v2(tmp_path: Path) -> None:
-    v2(tmp_path, "50000 100000", 38, 1_900_000)
-    assert quota_of(tmp_path) == Quota(0.5, PERIOD_NS, 38, 1_900 * MS)
-
-
-def test_the_quota_of_cgroup_v1(tmp_path: Path) -> None:
-    v1(tmp_path, 150_000, 443 * MS)
-    assert quota_of(tmp_path) == Quota(1.5, PERIOD_NS, 20, 443 * MS)
-
-
-def test_no_quota(tmp_path: Path) -> None:
-    v2(tmp_path / "v2", "max 100000")
-    v1(tmp_path / "v1", -1)
-    assert [quota_of(tmp_path / name) for name in ("v2", "v1", "gone")] == [None, None, None]
+def test_quotas_of_cgroups_v2_and_v1_and_none(tmp_path: Path) -> None:
+    v2(tmp_path / "a", "50000 100000", 38, 1_900_000)
+    v1(tmp_path / "b", 150_000, 443 * MS)
+    v2(tmp_path / "c", "max 100000")
+    v1(tmp_path / "d", -1)
+    two, one = Quota(0.5, PERIOD_NS, 38, 1_900 * MS), Quota(1.5, PERIOD_NS, 20, 443 * MS)
+    assert [quota_of(tmp_path / name) for name in ("a", "b", "c", "d", "gone")] == [
+        two,
+        one,
+        None,
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +106,11 @@ def test_a_quota_that_threads_use_up(cores: float, threads: int, stopped_share: 
     assert found == pytest.approx(10 * PERIOD_NS * stopped_share)
 
 
-def test_a_thread_that_sleeps_before_it_is_stopped() -> None:
-    """It used half a core within 0.8 of each period, and was stopped for the rest."""
-    now = Quota(0.5, PERIOD_NS, 10, 200 * MS)
-    assert stopped_ns(Quota(0.5, PERIOD_NS, 0, 0), now) == 200 * MS
+@pytest.mark.parametrize("periods", [0, 1, 2])
+def test_a_sum_that_fewer_than_one_thread_explain_or_no_period_is_all_of_it(periods: int) -> None:
+    """In one period or two a thread used half a core, slept, and was stopped for a tenth."""
+    found = stopped_ns(Quota(0.5, PERIOD_NS, 9, 5), Quota(0.5, PERIOD_NS, 9 + periods, 5 + 10 * MS))
+    assert found == 10 * MS
 
 
 class Machine:
@@ -197,13 +197,8 @@ def test_all_that_was_taken_is_told_as_growth(machine: Machine) -> None:
         "used_up_ns": 400 * MS,
     }  # fmt: skip
     # A machine that moved counts anew: nothing is negative.
-    assert taken.take() == {
-        "wanted_ns": 100,
-        "stolen_ns": 0,
-        "cpu_quota": 0.5,
-        "throttled_ns": 0,
-        "used_up_ns": 0,
-    }
+    quota = {"cpu_quota": 0.5, "throttled_ns": 0, "used_up_ns": 0}
+    assert taken.take() == {"wanted_ns": 100, "stolen_ns": 0, **quota}
 
 
 @pytest.fixture

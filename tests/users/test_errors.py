@@ -1,6 +1,9 @@
 """Every foreign exception becomes one kind."""
 
+import errno
 import socket
+import ssl
+import time
 
 import gevent
 import geventhttpclient.response
@@ -11,21 +14,18 @@ from google.protobuf.message import DecodeError
 
 from reports.fold import windows
 from tests.processes import free_port
-from tests.users.ways import codec_at
-from users.codecs.base import Codec, PreparedRequest
-from users.codecs.embed import Embed
-from users.codecs.v2_grpc import V2Grpc
+from tests.users.ways import GRPC, GRPC_LIBRARY, LIBRARY, OWN, Way, ask, endpoint_of, user_of
+from users.codecs.base import PreparedRequest
 from users.errors import (
-    GRPC_KINDS,
     REFUSALS,
     ErrorKind,
     RequestError,
+    StatusError,
     kind_of,
     request_error,
     status_error,
     translated,
 )
-from users.transport.transports import client
 
 
 class FakeRpcError(grpc.RpcError, grpc.Call):
@@ -62,12 +62,10 @@ def test_reports_know_the_same_refusals() -> None:
         (gevent.Timeout(1), ErrorKind.TIMEOUT),
         (ConnectionResetError(104, "reset"), ErrorKind.RESET),
         (BrokenPipeError(32, "pipe"), ErrorKind.RESET),
-        (OSError(28, "no space"), ErrorKind.OTHER),
-        (OSError(99, "Cannot assign requested address"), ErrorKind.EXHAUSTED),
-        (OSError(24, "Too many open files"), ErrorKind.EXHAUSTED),
-        (OSError(113, "No route to host"), ErrorKind.UNREACHABLE),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "connect: No route to host"), ErrorKind.UNREACHABLE),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "socket: Too many open files"), ErrorKind.EXHAUSTED),
+        (ssl.SSLEOFError(8, "EOF occurred"), ErrorKind.RESET),
+        (ssl.SSLZeroReturnError(6, "closed"), ErrorKind.RESET),
+        (ssl.SSLCertVerificationError(1, "self-signed certificate"), ErrorKind.TLS),
+        (ssl.SSLError(1, "WRONG_VERSION_NUMBER"), ErrorKind.TLS),
         (HTTPConnectionClosed("closed"), ErrorKind.RESET),
         (HTTPParseError("bad"), ErrorKind.BAD_REPLY),
         (HTTPProtocolViolationError("bad"), ErrorKind.BAD_REPLY),
@@ -76,22 +74,17 @@ def test_reports_know_the_same_refusals() -> None:
         (IndexError("no output"), ErrorKind.BAD_REPLY),
         (DecodeError("not a message"), ErrorKind.BAD_REPLY),
         (ZeroDivisionError(), ErrorKind.OTHER),
-        (FakeRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, ""), ErrorKind.TIMEOUT),
-        (FakeRpcError(grpc.StatusCode.INTERNAL, "boom"), ErrorKind.SERVER_ERROR),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Connection refused"), ErrorKind.REFUSED),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "DNS resolution failed"), ErrorKind.DNS),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Socket closed"), ErrorKind.RESET),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "recvmsg:Connection reset by peer"), ErrorKind.RESET),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Exceeds maximum queue size"), ErrorKind.SERVER_ERROR),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "GOAWAY received; connection closed"), ErrorKind.RESET),
-        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "connect: Connection timed out"), ErrorKind.TIMEOUT),
+        (RecursionError(), ErrorKind.BAD_REPLY),
+        (OverflowError(), ErrorKind.BAD_REPLY),
+        (TypeError("a text"), ErrorKind.BAD_REPLY),
+        (grpc.RpcError("no call"), ErrorKind.OTHER),
         (
             FakeRpcError(
                 grpc.StatusCode.RESOURCE_EXHAUSTED, "CLIENT: Received message larger than max (9 vs. 8)"
             ),
             ErrorKind.BAD_REPLY,
         ),
-        (FakeRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too busy"), ErrorKind.REJECTED),
+        (FakeRpcError(Code.INTERNAL, "Compression algorithm 'gzip' is disabled"), ErrorKind.BAD_REPLY),
         (HTTPParseError("Incomplete response"), ErrorKind.RESET),
     ],
 )
@@ -99,9 +92,62 @@ def test_kinds(error: BaseException, kind: ErrorKind) -> None:
     assert kind_of(error) is kind
 
 
-def test_no_grpc_status_is_unmapped() -> None:
-    mapped = {*GRPC_KINDS, grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
-    assert set(grpc.StatusCode) - mapped == set()
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ("ECONNRESET EPIPE ECONNABORTED ENOTCONN", ErrorKind.RESET),
+        ("EADDRNOTAVAIL EMFILE ENFILE ENOBUFS ENOMEM", ErrorKind.EXHAUSTED),
+        ("EHOSTUNREACH ENETUNREACH ENETDOWN EHOSTDOWN", ErrorKind.UNREACHABLE),
+        ("ETIMEDOUT", ErrorKind.TIMEOUT),
+        ("ECONNREFUSED", ErrorKind.REFUSED),
+        ("ENOSPC EINVAL", ErrorKind.OTHER),
+    ],
+)
+def test_kinds_of_the_systems_errors(names: str, kind: ErrorKind) -> None:
+    for name in names.split():
+        error = request_error(OSError(getattr(errno, name), "so"))
+        assert (error.kind, error.code) == (kind, name if kind is ErrorKind.EXHAUSTED else "")
+
+
+def test_kinds_of_each_grpc_status() -> None:
+    kinds = {
+        ErrorKind.TIMEOUT: "DEADLINE_EXCEEDED",
+        ErrorKind.RESET: "CANCELLED",
+        ErrorKind.REJECTED: (
+            "INVALID_ARGUMENT NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED UNAUTHENTICATED RESOURCE_EXHAUSTED"
+            " FAILED_PRECONDITION OUT_OF_RANGE UNIMPLEMENTED"
+        ),
+        ErrorKind.SERVER_ERROR: "ABORTED DATA_LOSS INTERNAL UNKNOWN UNAVAILABLE",
+    }
+    said = {name: kind for kind, names in kinds.items() for name in names.split()}
+    assert said.keys() == {code.name for code in Code} - {"OK"}
+    for name, kind in said.items():
+        of_answer = kind in (ErrorKind.REJECTED, ErrorKind.SERVER_ERROR)
+        for error in (FakeRpcError(Code[name], "why"), StatusError(name, "why")):
+            found = request_error(error)
+            assert (found.kind, found.detail, found.code) == (kind, "why", name if of_answer else "")
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["connect: Connection refused"], ErrorKind.REFUSED),
+        (["DNS resolution failed", "Domain name: resolution"], ErrorKind.DNS),
+        (["connect: Connection timed out"], ErrorKind.TIMEOUT),
+        (["Ssl handshake failed: WRONG_VERSION", "Hostname Verification Check failed."], ErrorKind.TLS),
+        (["Cannot assign requested address", "socket: Too many open files"], ErrorKind.EXHAUSTED),
+        (["connect: No route to host", "Network is unreachable"], ErrorKind.UNREACHABLE),
+        (
+            ["Socket closed", "Connection reset by peer", "Broken pipe", "GOAWAY received", "cannot connect",
+             "Stream removed", "recvmsg", "sendmsg", "keepalive watchdog", "transport is closing"],
+            ErrorKind.RESET,
+        ),
+        (["Exceeds maximum queue size", ""], ErrorKind.SERVER_ERROR),
+    ],
+)  # fmt: skip
+def test_unavailable_is_what_grpcio_says_of_it(texts: list[str], kind: ErrorKind) -> None:
+    assert {kind_of(FakeRpcError(Code.UNAVAILABLE, text)) for text in texts} == {kind}
+    assert {kind_of(StatusError("UNAVAILABLE", text)) for text in texts} == {ErrorKind.SERVER_ERROR}
 
 
 def test_no_exception_of_the_http_library_is_unmapped() -> None:
@@ -117,16 +163,27 @@ def test_no_exception_of_the_http_library_is_unmapped() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (404, ErrorKind.REJECTED),
-        (429, ErrorKind.REJECTED),
-        (503, ErrorKind.SERVER_ERROR),
         (302, ErrorKind.BAD_REPLY),
+        (399, ErrorKind.BAD_REPLY),
+        (400, ErrorKind.REJECTED),
+        (429, ErrorKind.REJECTED),
+        (499, ErrorKind.REJECTED),
+        (500, ErrorKind.SERVER_ERROR),
+        (599, ErrorKind.SERVER_ERROR),
+        (600, ErrorKind.BAD_REPLY),
     ],
 )
 def test_http_status(status: int, kind: ErrorKind) -> None:
     error = status_error(status, b"\xffwhy\n" * 100)
-    assert error.kind is kind
+    assert (error.kind, error.code) == (kind, str(status))
+    assert error.detail.startswith(f"HTTP {status} \ufffdwhy")
     assert len(str(error)) < 200
+
+
+def test_what_is_full_may_be_said_late_in_a_page() -> None:
+    said = [status_error(503, b" " * before + b"queue").refused_for for before in (16_000, 16_384)]
+    assert said == ["queue", ""]
+    assert len(request_error(OSError("long " * 100)).detail) <= 160
 
 
 @pytest.mark.parametrize(
@@ -139,11 +196,7 @@ def test_http_status(status: int, kind: ErrorKind) -> None:
         (503, '{"error":"Exceeds maximum queue size"}', "queue"),  # Triton
         (503, "upstream connect error or disconnect/reset before headers. reset reason: overflow", "queue"),
         (503, "Service Busy", "queue"),  # BentoML
-        (
-            503,
-            "unable to service your request due to maintenance downtime or capacity problems",
-            "",
-        ),  # Apache
+        (503, "due to maintenance downtime or capacity problems", ""),  # Apache
         (503, "the model is still loading: try again when GET /readyz answers 200", ""),
         (500, "Exceeds maximum queue size", ""),  # no refusal
     ],
@@ -199,10 +252,15 @@ def test_codes_of_what_a_server_has_said_and_of_what_this_machine_lacks(
     assert (found.code, found.refused_for, found.retry_after) == (code, refused_for, None)
 
 
-@pytest.mark.parametrize(("told", "seconds"), [("1500", "2"), ("0", "0"), ("-1", None), ("x", None)])
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [("1500", "2"), ("1000", "1"), ("1001", "2"), ("0", "0"), ("-1", None), ("x", None), ("9" * 10, None)],
+)
 def test_grpcs_own_retry_after(told: str, seconds: str | None) -> None:
-    error = request_error(FakeRpcError(Code.UNAVAILABLE, "overloaded", grpc_retry_pushback_ms=told))
-    assert error.retry_after == seconds
+    by_grpcio = FakeRpcError(Code.UNAVAILABLE, "overloaded", other="7", grpc_retry_pushback_ms=told)
+    for error in (by_grpcio, StatusError("UNAVAILABLE", "overloaded", told)):
+        found = request_error(error)
+        assert (found.retry_after, found.refused_for) == (seconds, "queue")
 
 
 def test_a_request_error_passes_unchanged() -> None:
@@ -211,25 +269,24 @@ def test_a_request_error_passes_unchanged() -> None:
     assert str(caught.value) == "rejected: as it was"
 
 
-@pytest.fixture
-def closed_port() -> int:
-    return free_port()
+WAYS = pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
 
 
-@pytest.mark.parametrize("form", [Embed, V2Grpc])
-def test_refused_for_real(form: type[Codec], closed_port: int) -> None:
-    codec = codec_at(form, f"127.0.0.1:{closed_port}")
-    with client(codec, timeout_s=5) as user, pytest.raises(RequestError) as caught:
-        user.send(PreparedRequest(b"{}", (0,)))
+@WAYS
+def test_refused_for_real(way: Way) -> None:
+    with pytest.raises(RequestError) as caught:
+        ask(way, f"127.0.0.1:{free_port()}", tls=False)
     assert caught.value.kind is ErrorKind.REFUSED
 
 
-@pytest.mark.parametrize("form", [Embed, V2Grpc])
-def test_a_silent_server_is_a_timeout(form: type[Codec]) -> None:
+@WAYS
+def test_a_silent_server_is_a_timeout(way: Way) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        codec = codec_at(form, f"127.0.0.1:{server.getsockname()[1]}")
-        with client(codec, timeout_s=0.2) as user, pytest.raises(RequestError) as caught:
+        endpoint = endpoint_of(way, f"127.0.0.1:{server.getsockname()[1]}", tls=False)
+        began = time.monotonic()
+        with user_of(way, endpoint, timeout_s=0.2) as user, pytest.raises(RequestError) as caught:
             user.send(PreparedRequest(b"{}", (0,)))
+        assert 0.2 <= time.monotonic() - began < 5
     assert caught.value.kind is ErrorKind.TIMEOUT

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from reports.caveats.attribution import attribution_caveats, path_gap
+from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
 from reports.fold.path import Path
 from reports.fold.server_facts import Serving
+from reports.ledger.axes import Topology
 from reports.study.study import load_study
 from reports.study.summarise import given
 from reports.summary.summary import Summary
 from reports.topics.load.rate_search import find_bound
 from tests.reports.builder import Book
-from tests.reports.lines import FIRST_SECOND, Record, health_line, sample_line, triton
+from tests.reports.lines import FIRST_SECOND, Record, sample_line, triton
 from tests.reports.study.test_fold import codes, folded, text_of
 from tests.reports.summary.test_network import summary
 
@@ -186,18 +187,6 @@ def test_what_answers_state_needs_no_counters(tmp_path: Folder) -> None:
     assert "probe-gap" in codes(run)
 
 
-def test_health_tells_of_waits_for_a_core_and_of_the_lagging_worker(tmp_path: Folder) -> None:
-    run = one_run(
-        tmp_path,
-        None,
-        health_line({}, "w0", lags_ns=[MS // 4] * 60, cpu_wait_ns=100 * MS, span_ns=1_000 * MS),
-        health_line({}, "w0", FIRST_SECOND + 1, [MS // 4], cpu_wait_ns=0, span_ns=250 * MS),
-        health_line({}, "w1", lags_ns=[MS // 2] * 60, cpu_wait_ns=50 * MS),
-    )
-    assert run.generator.cpu_wait_pct == 8.0
-    assert (run.generator.loop_lag_p95_ns, run.generator.most_lagging) == (MS / 2, "w1")
-
-
 def test_the_masters_host_is_a_mean_over_the_measure_phase(tmp_path: Folder) -> None:
     busy, idle, unknown = {"cpu_pct": 90.0}, {"cpu_pct": 30.0}, {"tx_bytes": 1}
     run = one_run(
@@ -237,9 +226,20 @@ def test_http_has_no_channels_and_an_unknown_link_no_rate() -> None:
             "connections asked for: 16, seen by the kernel: 1",
         ),
         (
+            {"path": Path(asked=1, connections=2)},
+            "connections-differ",
+            "connections asked for: 1, seen by the kernel: 2",
+        ),
+        (
             {"network_ns": 0.0, "unexplained_ns": 201.0},
             "unexplained",
             "0.000201 ms of 0.00100 ms (20.1 %) belong to no part that was measured",
+        ),
+        (
+            {"network_ns": 0.0, "network_most_ns": 50.0, "unexplained_ns": 300.0},
+            "unexplained",
+            "0.000300 ms of 0.00100 ms (30.0 %) belong to no part that was measured, 0.0000500 ms of which "
+            "may be the network's",
         ),
         (
             {"network_ns": 0.0, "unexplained_ns": -250.0},
@@ -260,7 +260,9 @@ def test_what_is_doubted(known: dict[str, Any], code: str, text: str) -> None:
         {"cold_share": None, "cold_batches": (8,)},
         {"path": Path(asked=16, connections=16)},
         {"path": Path(connections=16)},
-        {"network_ns": 0.0, "unexplained_ns": 199.0},
+        {"path": Path(asked=16, connections=1), "channels": "per-request"},
+        {"network_ns": 0.0, "unexplained_ns": 200.0},
+        {"network_ns": 0.0, "unexplained_ns": -200.0},
         # what was not read may be all of it
         {"network_ns": None, "unexplained_ns": 900.0},
         {"network_ns": 0.0, "unexplained_ns": 900.0, **SILENT},
@@ -287,3 +289,39 @@ def test_a_rate_that_is_exceeded_is_not_the_links() -> None:
         "8.48 Mbit/s were sent over a link of 8.00 (106 %): the rate is not the link's"
     )
     assert "link-rate" not in {one.code for one in attribution_caveats(replace(run, hosts=2))}
+    path = Path(connections=1, busy_ns=14_000, wire_bytes_per_s=0.9e6, bytes_received=110, segments_in=0)
+    (back,) = attribution_caveats(replace(run, path=path))
+    assert back.text == "8.80 Mbit/s were received over a link of 8.00 (110 %): the rate is not the link's"
+
+
+ASKED: dict[str, Any] = {"link": "wan", "topology": Topology(4, 2), "workers": 4, "hosts": 2}
+ASKED |= {"instances": 2, "queue_delay_us": 100}
+TOLD = Serving(instances=2, batching=True, batching_delay_ns=100_000)
+MORE, SAYS = "asked for: 4, used: 5", "according to the server"
+BOTH = f"instances asked for: 1, {SAYS}: 2; queue delay asked for: 0 us, {SAYS}: 100 us"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "text"),
+    [
+        ({}, "", ""),
+        ({"link": "lan"}, "link-differs", "lan: 9 of 10 Mbit/s; 3 ms more"),
+        ({"workers": 3}, "topology-differs", "workers asked for: 4, used: 3"),
+        ({"hosts": 3}, "topology-differs", "hosts asked for: 2, used: 3"),
+        ({"workers": 5, "hosts": 1}, "topology-differs", f"workers {MORE}; hosts asked for: 2, used: 1"),
+        ({"workers": None, "hosts": None}, "", ""),
+        ({"topology": Topology(0, 0)}, "", ""),
+        ({"serving": replace(TOLD, instances=1)}, "settings-differ", f"instances asked for: 2, {SAYS}: 1"),
+        ({"instances": 1}, "settings-differ", f"instances asked for: 1, {SAYS}: 2"),
+        ({"queue_delay_us": 0}, "settings-differ", f"queue delay asked for: 0 us, {SAYS}: 100 us"),
+        ({"instances": 1, "queue_delay_us": 0}, "settings-differ", BOTH),
+        ({"instances": 0, "queue_delay_us": None}, "", ""),
+        ({"serving": replace(TOLD, instances=None, batching_delay_ns=None)}, "", ""),
+        ({"queue_delay_us": 0, "serving": replace(TOLD, batching=False)}, "", ""),
+        ({"serving": None}, "", ""),
+    ],
+)
+def test_what_was_not_as_the_cell_asks_for(changes: dict[str, Any], code: str, text: str) -> None:
+    links = [{"name": "lan", "differences": ["9 of 10 Mbit/s.", "3 ms more"]}, {"name": "wan"}]
+    found = list(axis_caveats(summary(**{"serving": TOLD} | ASKED | changes), links))
+    assert [(one.code, one.text) for one in found] == ([(code, text)] if code else [])

@@ -37,9 +37,9 @@ def said(*gpus: GpuUse) -> list[tuple[str, str]]:
             "its SM clock was 71.0 % of its highest while it worked",
         ),
         (
-            replace(FINE, held_by={}, clock_share=0.5),
+            replace(FINE, held_by={}, clock_share=0.749),
             "gpu-clocks",
-            "the GPU: its SM clock was 50.0 % of its highest while it worked",
+            "the GPU: its SM clock was 74.9 % of its highest while it worked",
         ),
         (
             replace(FINE, held_by={"a hardware slowdown": 0.1}, clock_share=None),
@@ -47,20 +47,20 @@ def said(*gpus: GpuUse) -> list[tuple[str, str]]:
             "the GPU: its clocks were held down by a hardware slowdown in 10.0 % of the seconds",
         ),
         (
-            replace(FINE, memory_share=0.962),
+            replace(FINE, memory_share=0.95),
             "gpu-memory-full",
-            "the GPU: 96.2 % of its memory was in use",
+            "the GPU: 95.0 % of its memory was in use",
         ),
         (
-            replace(FINE, link="generation 3 x8 of generation 4 x16", pcie_share=0.75),
+            replace(FINE, link="generation 3 x8 of generation 4 x16", pcie_share=0.7),
             "gpu-pcie",
             "the GPU: its link was generation 3 x8 of generation 4 x16 while it worked; "
-            "75.0 % of what its link carries went over it",
+            "70.0 % of what its link carries went over it",
         ),
         (
-            replace(FINE, other_processes=2),
+            replace(FINE, other_processes=1),
             "gpu-shared",
-            "the GPU: 2 programs other than the servers started here used it",
+            "the GPU: 1 program other than the servers started here used it",
         ),
         (
             replace(FINE, mig=True),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.cells_csv.columns import COLUMNS, render_csv
-from reports.cells_csv.rows import Row, rows_of
+from reports.cells_csv.rows import rows_of
 from reports.ledger.ledger import LedgerError
 from reports.study.study import load_study
 from tests.reports.builder import Book
@@ -51,6 +51,7 @@ def test_of_an_older_plan_the_server_is_the_backend(tmp_path: Path) -> None:
     book.endpoint("onnx-http", "127.0.0.1:8010")
     book.add("onnx-http", 1, 1, {"w0": [9_000_000] * 40})
     book.add("trt-grpc", 1, 1, {"w0": [9_000_000] * 40})
+    book.plan("trt-grpc", 1, 8)  # which was not begun
     assert [told(row) for row in rows(book, tmp_path)] == [
         ("openclip_vit_b32", "", "onnx", ""),
         ("", "", "trt", ""),
@@ -70,16 +71,13 @@ def test_a_row_has_them_and_an_older_one_its_backend(tmp_path: Path) -> None:
     book = a_book()
     run(book, "mine", stranger(book, "mine"))
     text = render_csv(load_study(book.write(tmp_path)))
-    (row,) = rows_of(io.StringIO(text), "cells.csv")
-    assert names(row) == ("siglip", "v2-binary", "gpu:8000", "siglip")
     older = "\n".join(",".join(line.split(",")[:FIRST]) for line in text.splitlines())
-    (row,) = rows_of(io.StringIO(older), "cells.csv")
-    assert names(row) == ("", "", "triton", "")
-    assert row.numbers["images_per_s"] == 100.0
-
-
-def names(row: Row) -> tuple[str, ...]:
-    return row.model, row.codec, row.shares, row.space
+    found = [rows_of(io.StringIO(lines), "cells.csv")[0] for lines in (text, older)]
+    assert [(row.model, row.codec, row.shares, row.space) for row in found] == [
+        ("siglip", "v2-binary", "gpu:8000", "siglip"),
+        ("", "", "triton", ""),
+    ]
+    assert found[1].numbers["images_per_s"] == 100.0
 
 
 WAITS = ("stream_wait_ms", "flow_wait_ms")
@@ -95,16 +93,3 @@ def test_waits_of_http2_come_last_and_are_empty_of_all_who_did_not_tell(tmp_path
     assert found[0][0] == "0.0"
     assert float(found[0][1]) == pytest.approx(2.0, rel=1e-3)
     assert found[1] == ("", "")
-
-
-def test_a_file_without_them_is_read(tmp_path: Path) -> None:
-    book = Book()
-    book.add("onnx-grpc", 1, 1, {"w0": [9_000_000] * 40})
-    told = rows(book, tmp_path)
-    shorter = io.StringIO()
-    writer = csv.DictWriter(shorter, [name for name in COLUMNS if name not in WAITS], extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(told)
-    (row,) = rows_of(shorter.getvalue().splitlines(), "older.csv")
-    assert row.cell == "onnx-grpc/b1/c1"
-    assert row.numbers.keys().isdisjoint(WAITS)

@@ -41,6 +41,17 @@ def test_the_file_is_a_baseline_of_the_study(tmp_path: Path, capsys: pytest.Capt
         assert [run.row.numbers for run in kept.runs[cell]] == [run.row.numbers for run in runs]
 
 
+def test_a_cell_of_which_no_run_counts_is_kept_beside_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = alike_study()
+    for repeat in range(1, 11):
+        book.caveat({"cell": "onnx-grpc/b1/c1", "repeat": repeat}, "client-bound", "the client was")
+    file = tmp_path / "main.json"
+    assert run(str(book.write(tmp_path / "a")), "--out", str(file)) == OK
+    assert f"{file}: 2 cells, 10 of 20 runs count, " in capsys.readouterr().out
+
+
 def test_without_a_name_it_lies_here_and_is_called_as_the_last_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
+from reports.commands.calibrate import calibrate_page
+from reports.gates.calibrate import Alike, detectable, pairs_for, pairs_to_pass, passable
 from reports.render.console import NOT_TOLD, OK, USAGE_ERROR
 from tests.reports.builder import Book
 from tests.reports.check import check_golden
@@ -66,6 +68,32 @@ def test_too_few_repeats_of_all_tell_nothing(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().err == (
         "reports: onnx-http/b1/c1, images_per_s: 5 repeats count, and it takes 6. Make more: --repeats 20.\n"
     )
+
+
+def test_six_repeats_of_a_cell_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(alike_study(OFF[:6]).write(tmp_path))) == OK
+    assert "2 cells, 12 runs that count" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_advised_is_by_the_cell_that_varies_most() -> None:
+    quiet, noisy = (
+        Alike(cell, "images_per_s", tuple(times * off for off in OFF))
+        for cell, times in (("q", 0.1), ("n", 3))
+    )
+    for found in ([quiet, noisy], [noisy, quiet]):
+        page = calibrate_page(found, (5,), (), "x")
+        assert page.findings[0] == (
+            f"images_per_s: put least_effect = {passable(noisy.of_a_pair, 10):g}, and what did not change "
+            "passes in 95 % of all cases with 10 pairs; at the default of 0.05 it takes "
+            f"{pairs_to_pass(noisy.of_a_pair, 0.05)} pairs."
+        )
+        taken = [pairs_for(change, noisy.of_a_pair, 2) for change in (0.05, 0.1, 0.15)]
+        assert page.findings[1].endswith(
+            "of half of it: {} for 5 %, {} for 10 %, {} for 15 %.".format(*taken)
+        )
+    (told,) = (table for table in page.sections[0].tables if table.title == "What it can tell")
+    shares = [detectable(noisy.of_a_pair, 5, 2, power, 0.05) for power in (0.8, 0.95)]
+    assert told.rows[0][2].text == " / ".join(f"{100 * share:.1f}" for share in shares)
 
 
 def test_studies_of_different_things_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ from reports.__main__ import main
 from reports.cells_csv.sides import load_sides
 from reports.commands.compare import default_folder
 from reports.compare.csv import COLUMNS
-from reports.compare.failures import MORE
 from reports.render.console import NOT_TOLD as NOTHING_IN_COMMON
 from reports.render.console import OK, USAGE_ERROR, render_console
 from tests.reports.builder import Book
@@ -54,11 +53,6 @@ def test_the_csv_has_one_row_a_measure_and_cell(compared: Path) -> None:
     assert tuple(rows[0]) == COLUMNS
     # no run of the two studies has results enough for a p95
     assert {row["measure"] for row in rows} == {"images_per_s", "latency_p50_ms", "failures_pct"}
-    failed = [row for row in rows if row["measure"] == "failures_pct" and row["verdict"] == MORE]
-    assert [(row["cell"], row["base_value"], row["other_value"], row["ratio"]) for row in failed] == [
-        ("onnx-grpc/b8/c1", "0.0", "20.0", ""),
-    ]
-    assert failed[0]["caveats_other"] == "few-samples;failures;probe-gap"
 
 
 def test_nothing_in_common_is_said_and_ends_with_3(
@@ -69,6 +63,8 @@ def test_nothing_in_common_is_said_and_ends_with_3(
     book.add("openvino-http", 1, 1, {"w0": [MS] * 40})
     other = str(book.write(tmp_path / "other"))
     assert run("step6b", other, "--out", str(tmp_path / "out")) == NOTHING_IN_COMMON
+    # one candidate of two with something in common is enough
+    assert run("step6b", other, pair[1], "--out", str(tmp_path / "both"), "--quiet") == OK
     said = " ".join(capsys.readouterr().out.split())
     assert "Candidate (other) cannot be compared with base (step6b): no cell in common." in said
     assert "OpenVINO: a stand-in" in (tmp_path / "out" / "compare.md").read_text(encoding="utf-8")

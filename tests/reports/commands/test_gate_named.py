@@ -56,6 +56,27 @@ def test_verdicts_on_a_baseline_that_is_named(here: Path) -> None:
     assert main(["gate", "a", "--baseline", *old[:2], "--quiet"]) == 3
 
 
+def test_of_several_directories_the_last_has_the_thresholds_and_no_report(here: Path) -> None:
+    for name, started, thresholds in (("a", MORNING, PASSING), ("b", EVENING, PASSING.replace("100", "1"))):
+        judged_place(here / name, thresholds, study(started_utc=started))
+    before = names(here / "b")
+    assert main(["gate", "a", "b", "--out", "b", "--quiet"]) == 1
+    assert names(here / "b") == before | FILES
+    assert main(["gate", "b", "a", "--out", "a", "--quiet"]) == 0
+
+
+def test_a_baseline_that_is_named_goes_before_the_one_that_the_study_was_told_and_that_before_the_files(
+    here: Path, capsys: Said
+) -> None:
+    told = study()
+    told.header["options"]["baseline"] = "told"
+    judged_place(here / "a", f"{TO_BASELINE}[baseline]\nplace = 'in-file'\n", told)
+    judged_place(here / "b", f"{TO_BASELINE}[baseline]\nplace = 'in-file'\n")
+    assert refused(capsys, "a", "--baseline", "named").startswith("baseline named: ")
+    assert refused(capsys, "a").startswith("baseline told: ")
+    assert refused(capsys, "b").startswith("baseline b/in-file: ")
+
+
 def test_a_directory_counts_once(here: Path, capsys: Said) -> None:
     judged_place(here / "a", TO_BASELINE)
     once = "name each once."

@@ -225,7 +225,22 @@ def test_the_console_says_once_what_tables_share(tmp_path: Path, capsys: pytest.
     assert said.count("Random weights") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["show"], ["shew", "x"], ["show", "x", "--loud"]])
+@pytest.mark.parametrize(("price", "shown"), [("36", "1000.0"), ("0", "")])
+def test_a_price_that_is_named_is_that_of_the_servers(tmp_path: Path, price: str, shown: str) -> None:
+    book = Book(options={"usd_per_hour": 7.2})
+    book.add("onnx-http", 1, 1, {"w0": [100 * MS] * 40})
+    folder = book.write(tmp_path)
+    for options, told in (([], "5000.0"), (["--usd-per-hour", price], shown)):
+        assert main(["show", str(folder), "--quiet", *options]) == 0
+        (row,) = csv.DictReader((folder / "cells.csv").read_text(encoding="utf-8").splitlines())
+        assert row["images_per_usd"] == told
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["show"], ["shew", "x"], ["show", "x", "--loud"]]
+    + [["show", "x", "--usd-per-hour", price] for price in ("-1", "nan", "inf", "cheap")],
+)
 def test_a_wrong_command_line_ends_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(arguments)

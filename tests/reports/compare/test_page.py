@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from reports.cells_csv.columns import render_csv
-from reports.cells_csv.sides import load_side, load_sides
-from reports.compare.differences import differences
+from reports.cells_csv.sides import load_side
 from reports.page.page import Page
 from reports.stats.paired import NOT_SIGNIFICANT
 from reports.study.study import load_study
@@ -15,53 +14,8 @@ from tests.reports.builder import Book
 from tests.reports.compare_book import page_of, serial
 
 
-def test_what_differs_is_told_and_what_spoils_is_a_notice(pair: tuple[str, str]) -> None:
-    page = page_of(*pair)
-    found = {it.what: it.values for it in differences(load_sides(pair))}
-    assert found == {
-        "endpoints.onnx-http.weights": ("random (seed 0)", "laion2b"),
-        "endpoints.onnx-grpc.weights": ("random (seed 0)", "laion2b"),
-        "images.sha256": ("ab12", "cd34"),
-        "cpu.model": ("Example CPU", "Other CPU"),
-        "options.seconds": ("10", "20"),
-    }
-    assert [section.heading for section in page.sections][:2] == ["Cell by cell", "What differs"]
-    told = answers_of(page)["What differs"]
-    assert told.startswith(
-        "5 facts, 3 of which the notes above explain. endpoints.onnx-http.weights and "
-        "endpoints.onnx-grpc.weights (base: random (seed 0), candidate: laion2b); "
-    )
-    assert told.endswith("cpu.model (base: Example CPU, candidate: Other CPU); and 1 more.")
-    assert (
-        "Different images were sent. Differing: images.sha256 (base: ab12, candidate: cd34)." in page.notices
-    )
-    assert "Candidate (after): The study ended as interrupted: Ctrl-C." in page.notices
-    assert page.banner == ("Base: Random weights: timings are real, embeddings mean nothing.",)
-
-
 def answers_of(page: Page) -> dict[str, str]:
     return {answer.question: f"{answer.said} {answer.detail}".strip() for answer in page.answers}
-
-
-def test_the_answers_say_whether_it_is_faster_by_how_much_and_what_to_do(pair: tuple[str, str]) -> None:
-    page = page_of(*pair)
-    told = answers_of(page)
-    assert list(told) == ["Verdict", "Difference", "Failed requests", "Next step", "What differs"]
-    assert told["Verdict"] == (
-        "Candidate (after) is faster than base (before) in some cells and slower in others. Of 5 cells "
-        "compared, by images per second: 1 faster, 1 slower, 1 not significantly different, 1 faster but "
-        "unconfirmed, 1 invalid."
-    )
-    assert told["Difference"] == (
-        "onnx-http/b1/c1 2.00× faster, 95 % CI 1.91–2.09 (100 against 50.0 images/s); "
-        "onnx-grpc/b1/c1 2.00× slower, 95 % CI 1.91–2.09 (22.7 against 45.5 images/s). "
-        "The largest confirmed each way."
-    )
-    assert told["Failed requests"] == "More failures in 1 cell."
-    assert told["Next step"] == (
-        "Fix what invalidates runs of the candidate (failures); rerun the candidate with --repeats 5 to "
-        "confirm."
-    )
 
 
 def two(folder: Path, ms: tuple[float, float], repeats: int, command: str = "") -> tuple[str, str]:
@@ -134,19 +88,6 @@ def test_published_runs_are_not_told_to_be_repeated() -> None:
     assert told["What differs"].endswith("The environment of base and candidate is not known.")
 
 
-def test_chance_is_counted_in_the_caption(pair: tuple[str, str]) -> None:
-    table = next(t for s in page_of(*pair).sections for t in s.tables if t.title == "Images per second")
-    assert "3 comparisons have enough valid runs for a verdict." in table.caption, (
-        "a fourth has an interval, and failures that leave it open"
-    )
-    assert "the chance that any is said to is 5 % (Holm)" in table.caption
-    assert "drifted by from one study to the other is not covered" in table.caption
-    heads = ("cell", "base images/s", "candidate images/s", "ratio", "verdict")
-    assert table.heads == heads
-    assert table.rows[4][4].text == "faster, medium, unconfirmed: 1 run"
-    assert [cell.text for cell in table.rows[0]][:3] == ["onnx-http/b1/c1", "50.0", "100"]
-
-
 def test_three_sides_stand_in_one_row(pair: tuple[str, str]) -> None:
     page = page_of(*pair, pair[0])
     table = next(t for s in page.sections for t in s.tables if t.title == "Latency, p50")
@@ -160,16 +101,6 @@ def test_three_sides_stand_in_one_row(pair: tuple[str, str]) -> None:
     )
     assert {"Verdict, A", "Verdict, B"} < set(answers_of(page))
     assert answers_of(page)["Next step, A"].startswith("Fix what invalidates runs of candidate A (")
-
-
-def test_cells_of_one_side_are_listed(pair: tuple[str, str]) -> None:
-    table = next(
-        t for s in page_of(*pair).sections for t in s.tables if t.title == "Cells without a counterpart"
-    )
-    assert [[cell.text for cell in row] for row in table.rows] == [
-        ["pytorch-http/b8/c1", "yes", "no"],
-        ["trt-http/b1/c1", "no", "yes"],
-    ]
 
 
 def test_a_cells_csv_compares_as_its_ledger_does(pair: tuple[str, str], tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """Seconds that are merged: the Summary is the same, the timeline is coarser."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from reports.fold.path import GROWN
 from reports.fold.run_records import Bins, planned_runs
 from reports.fold.timeline import TimelineSecond, timeline
 from reports.ledger.ledger import FILE_NAME, outline
@@ -21,83 +22,68 @@ from tests.reports.lines import (
     Record,
     drained_line,
     encoded,
+    health_line,
+    path_line,
     phase_line,
     sample_line,
     start_line,
     triton,
+    window,
 )
 
 MS, SECONDS, WORKERS = 1_000_000, 23, ("w0", "w1")
 TAG = {"cell": "onnx-grpc/b2/c4", "repeat": 1}
 
 
-def durations(chance: Random, count: int) -> str:
-    return encoded([round(chance.lognormvariate(16, 0.7)) for _ in range(count)])
-
-
-def window(chance: Random, at: int, worker: str, phase: str) -> Record:
-    ok = chance.randrange(1, 30)
-    texts = {name: durations(chance, ok) for name in ("latency", "service_time", "send_delay", "encode")}
-    failures = {"timeout": 2, "refused": 1} if chance.random() < 0.3 else {}
-    texts |= {"failed": durations(chance, 3)} if failures else {}
-    line = {"kind": "window", **TAG, "worker": worker, "phase": phase, "second": FIRST_SECOND + at, "ok": ok}
-    line |= {"failures": failures, "abandoned": 0, "late": chance.randrange(3), "images": 2 * ok}
-    line |= {"request_bytes": 1_000 * ok, "response_bytes": 100 * ok, "histograms": texts}
-    line |= {
-        "server_ns": {"queue": 5 * ok, "compute": 7 * ok} if at % 3 else {},
-        "server_count": ok if at % 3 else 0,
+def worker_second(chance: Random, at: int, worker: str) -> list[Record]:
+    """What came back, and what a worker told of itself and its connections; hardly two are alike."""
+    some, second = chance.randrange, FIRST_SECOND + at
+    values = [round(chance.lognormvariate(16, 0.7)) for _ in range(some(1, 30))]
+    ended = window(TAG, worker, values, 2) | {"second": second, "late": some(3)}
+    ended |= {"server_ns": {"queue": some(99), "compute": some(99)}, "server_count": 1} if at % 3 else {}
+    ended |= {"failures": {"timeout": 2, "refused": 1}, "out_of_range": {"send": 1}} if at % 7 == 0 else {}
+    ended["histograms"] |= {"encode": encoded(values)} | ({} if at % 7 else {"failed": encoded(values[:3])})
+    ended |= {"first_start_ns": FIRST_NS + at * 10**9, "last_end_ns": FIRST_NS + at * 10**9 + 987_654_321}
+    ended |= {} if at % 5 else {"first_start_ns": 0, "last_end_ns": 0}
+    told: Record = {"cpu_pct": chance.uniform(10, 90), "loop_ran_ns": some(10**9), "cpu_wait_ns": 10**6}
+    told |= {"span_ns": some(5 * 10**8, 10**9), "gc_max_ns": some(10**6), "in_flight": some(9)}
+    told |= {} if at % 4 else {"lag": "", "loop_ran_ns": None}
+    lags_ns = [round(chance.lognormvariate(16, 0.7)) for _ in range(50)]
+    looks: Record = {
+        "rtt_ns": some(10**6, 10**7),
+        "min_rtt_ns": some(10**4, 10**5),
+        "cwnd_bytes": some(10**5),
     }
-    line |= {
-        "out_of_range": {"send": 1} if at == 7 else {},
-        "first_start_ns": FIRST_NS + at * 10**9 if at % 5 else 0,
-    }
-    return line | {"last_end_ns": FIRST_NS + at * 10**9 + 987_654_321 if at % 5 else 0}
+    looks |= {"asked": 4, "connections": 3 if at % 5 else 4, "span_ns": some(5 * 10**8, 10**9)}
+    grew = {name: some(10**6) for name in sorted(GROWN)} | ({} if at % 6 else {"rtt_ns": None})
+    return [
+        ended,
+        health_line(TAG, worker, second, lags_ns, **told),
+        path_line(TAG, worker, second, **looks | grew),
+    ]
 
 
-def health(chance: Random, at: int, worker: str, phase: str) -> Record:
-    line = {"kind": "health", **TAG, "worker": worker, "phase": phase, "second": FIRST_SECOND + at}
-    line |= {"cpu_pct": chance.uniform(10, 90), "loop_ran_ns": chance.randrange(10**9), "cpu_wait_ns": 10**6}
-    line |= {
-        "lag": durations(chance, 50) if at % 4 else "",
-        "gc_pauses": 1,
-        "gc_max_ns": chance.randrange(10**6),
-    }
-    line |= {"span_ns": chance.randrange(5 * 10**8, 10**9)} if at % 6 else {"loop_ran_ns": None}
-    return line | {"in_flight": chance.randrange(9), "users": 4}
-
-
-def path(chance: Random, at: int, worker: str, phase: str) -> Record:
-    line = {"kind": "path", **TAG, "worker": worker, "phase": phase, "second": FIRST_SECOND + at}
-    line |= {"span_ns": chance.randrange(5 * 10**8, 10**9), "asked": 4, "connections": 3 if at % 5 else 4}
-    line |= {
-        name: chance.randrange(10**6) for name in ("bytes_sent", "bytes_received", "bytes_retransmitted")
-    }
-    line |= {name: chance.randrange(10**3) for name in ("segments_out", "segments_in", "retransmits")}
-    line |= {name: chance.randrange(10**8) for name in ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")}
-    looks = {"rtt_ns": chance.randrange(10**6, 10**7), "min_rtt_ns": chance.randrange(10**4, 10**5)}
-    looks |= {"cwnd_bytes": chance.randrange(10**5), "delivery_bytes_per_s": chance.randrange(10**8)}
-    return line | (looks if at % 7 else {"rtt_ns": None})
-
-
-def sample(chance: Random, at: int, phase: str) -> Record:
-    line: Record = {"kind": "sample", **TAG, "phase": phase, "second": FIRST_SECOND + at}
-    line |= {"server": triton(10 * at, 2, 8 * MS)} if at % 9 else {"missing": ["server: read timed out"]}
+def sample(chance: Random, at: int) -> Record:
     gpu = {"util_pct": chance.randrange(100), "memory_bytes": chance.randrange(10**9), "power_w": 90.5}
-    host = {"cpu_pct": chance.uniform(0, 99), "tx_bytes": 1_000 * at, "rx_bytes": 10 * at}
-    return line | {"pending_requests": at, "gpus": [gpu | {"sm_clock_mhz": 1_400}] * 2, "host": host}
+    told: Record = (
+        {"server": triton(10 * at, 2, 8 * MS)} if at % 9 else {"missing": ["server: read timed out"]}
+    )
+    told |= {"host": {"cpu_pct": chance.uniform(0, 99), "tx_bytes": 1_000 * at, "rx_bytes": 10 * at}}
+    gpus = [gpu | {"sm_clock_mhz": 1_400}] * 2
+    return sample_line(TAG, FIRST_SECOND + at, pending_requests=at, gpus=gpus, **told)
 
 
 def busy_run(chance: Random, late: int = 0) -> list[Record]:
     """Three phases of two workers, hardly two seconds of which are alike; `late` of the records come late."""
-    lines: list[Record] = [{"kind": "run", **TAG, "event": "start", "workers": list(WORKERS), "hosts": 1}]
+    lines = [start_line(TAG, *WORKERS)]
     for phase, begin in (("warm-up", 0), ("measure", 3), ("drain", SECONDS - 1)):
         lines.append(phase_line(TAG, phase, f"2026-11-21T11:00:{begin:02}Z"))
     for at in range(SECONDS):
         phase = "warm-up" if at < 3 else "measure" if at < SECONDS - 1 else "drain"
-        for worker in WORKERS[: 1 if at == 11 else 2]:
-            lines += [kind(chance, at, worker, phase) for kind in (window, health, path)]
-        lines.append(sample(chance, at, phase))
-    lines += [health(chance, 2, "w0", "measure"), *(drained_line(TAG, worker, 2, 99) for worker in WORKERS)]
+        told = [line for worker in WORKERS[at == 11 :] for line in worker_second(chance, at, worker)]
+        lines += [line | {"phase": phase} for line in (*told, sample(chance, at))]
+    lines.append(health_line(TAG, "w0", FIRST_SECOND + 2, in_flight=7))
+    lines += [drained_line(TAG, worker, 2, 99) for worker in WORKERS]
     for _ in range(late):
         lines.append(lines.pop(chance.randrange(4, len(lines) - 9)))
     return [*lines, {"kind": "run", **TAG, "event": "end", "status": "done", "note": ""}]
@@ -141,13 +127,8 @@ def test_a_run_that_is_merged_while_read_has_the_same_summary(
     ledger = written(tmp_path, busy_run(Random(width_s), late))
     (true, _), (merged, _) = folded(ledger, 1, 10**9), folded(ledger, width_s, 1)
     assert different(merged, true) == []
-    assert None not in (
-        true.path,
-        true.latency.max_ns,
-        true.generator.in_flight,
-        true.generator.loop_delay_ns,
-        true.gpu.power_w,
-    )
+    told = (true.latency.max_ns, true.generator.in_flight, true.generator.loop_delay_ns, true.gpu.power_w)
+    assert None not in (true.path, *told)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 40])
@@ -159,17 +140,10 @@ def test_when_records_are_merged_makes_no_difference(tmp_path: Path, at_once: in
 
 
 def test_a_wider_second_has_rates_per_second_and_the_percentiles_of_all(tmp_path: Path) -> None:
-    def ended(at: int, worker: str, values: list[int]) -> Record:
-        texts = dict.fromkeys(("latency", "service_time", "send_delay"), encoded(values))
-        counts = {"ok": len(values), "images": 2 * len(values), "request_bytes": 0, "response_bytes": 0}
-        line = {"kind": "window", **TAG, "worker": worker, "phase": "measure", "second": FIRST_SECOND + at}
-        return line | counts | {"failures": {"timeout": 2}, "abandoned": 0, "histograms": texts}
-
+    values = {(0, "w0"): [MS] * 60, (0, "w1"): [9 * MS] * 60, (3, "w0"): [5 * MS], (9, "w0"): [MS]}
     lines = [
-        ended(0, "w0", [MS] * 60),
-        ended(0, "w1", [9 * MS] * 60),
-        ended(3, "w0", [5 * MS]),
-        ended(9, "w0", [MS]),
+        window(TAG, worker, some, 2) | {"second": FIRST_SECOND + at, "failures": {"timeout": 2}}
+        for (at, worker), some in values.items()
     ]
     for at, at_end in ((1, 500), (3, 900), (7, 4_900)):
         host = {"cpu_pct": at * 10.0, "tx_bytes": at_end, "rx_bytes": 0}
@@ -191,6 +165,10 @@ def test_seconds_are_merged_where_all_runs_or_one_have_too_many(tmp_path: Path) 
     assert coarseness(found) == 1
     assert (coarseness(found, 23), coarseness(found, 22), coarseness(found, 5)) == (1, 2, 5)
     assert (coarseness(found, 23, 8), coarseness(found, 8, 23)) == (3, 3)
+    (extent,) = found.runs.values()
+    for count, seconds, width_s in ((1, 3_600, 1), (1, 3_601, 2), (20, 1_000, 1), (20, 1_001, 2)):
+        long = replace(extent, seconds=dict.fromkeys(range(seconds), 1))
+        assert coarseness(replace(found, runs={("a", at): long for at in range(count)})) == width_s
 
 
 def test_a_study_whose_seconds_were_merged_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What our own wire tells of its HTTP/2 connections, as one for a run; and the phases that only it has."""
+"""What our own wire tells of its HTTP/2 connections, as one for a run."""
 
 from pathlib import Path
 
@@ -6,8 +6,6 @@ import pytest
 
 from reports.fold.http2 import Http2, Http2Records
 from reports.fold.path import PathRecords, standing_alone
-from reports.fold.windows import Windows, client_phases
-from reports.histogram import codec
 from reports.ledger.records import check_record
 from reports.study.study import load_study
 from tests.reports.builder import Book
@@ -38,21 +36,15 @@ def test_connections_that_carry_no_http2_tell_nothing() -> None:
 
 
 def test_what_grew_is_summed_over_seconds_and_workers() -> None:
+    grown = {name: n for n, name in enumerate(("frames_sent", "frames_received", "stream_waits", "pings"), 1)}
+    stalls = {"stream_stalls": 5, "stream_stalled_ns": 6, "connection_stalls": 7, "connection_stalled_ns": 8}
     found = http2_of(
-        line("w0", 0, frames_sent=40, stream_stalls=9, stream_stalled_ns=180 * MS, goaways=0),
-        line("w0", 1, frames_sent=2, connection_stalls=1, connection_stalled_ns=7, connection_waited_ns=21),
-        line("w1", 0, frames_sent=8, stream_stalls=1, stream_stalled_ns=20 * MS, goaways=1, retried=3),
+        line("w0", 0, **grown, goaways=0),
+        line("w0", 1, **stalls, connection_waited_ns=21, goaways=1),
+        line("w1", 0, **grown, **stalls, retried=3, ping_ns=40),
     )
-    assert found == Http2(
-        frames_sent=50,
-        stream_stalls=10,
-        stream_stalled_ns=200 * MS,
-        connection_stalls=1,
-        connection_stalled_ns=7,
-        connection_waited_ns=21,
-        goaways=1,
-        retried=3,
-    )
+    twice = {name: 2 * value for name, value in (grown | stalls).items()}
+    assert found == Http2(**twice, connection_waited_ns=21, goaways=1, retried=3, ping_ns=5)
 
 
 def test_connections_of_a_second_are_those_of_all_workers_and_streams_the_most_on_one_connection() -> None:
@@ -71,6 +63,7 @@ def test_of_several_servers_limits_the_least_counts() -> None:
         line("w0", 0, streams_allowed=100, stream_window_bytes=65_536),
         line("w1", 0, streams_allowed=4, stream_window_bytes=65_535),
         line("w0", 1, streams_allowed=None, stream_window_bytes=4 << 20),
+        line("w1", 1, streams_allowed=5),
     )
     assert found is not None
     assert (found.streams_allowed, found.stream_window_bytes) == (4, 65_535)
@@ -116,19 +109,3 @@ def test_figures_that_are_no_whole_numbers_are_refused(told: object) -> None:
     with pytest.raises(ValueError, match=r"http2 is .*, and must be whole numbers from 0 by name"):
         check_record(record)
     check_record(path_line({}, "w0", http2={"streams": 16}))
-
-
-def windows(ok: int, **phases: list[int]) -> Windows:
-    histograms = {name: codec.decoded(codec.encoded_ns(values)[0]) for name, values in phases.items()}
-    return Windows(ok=ok, histograms=histograms)
-
-
-def test_waits_are_means_over_all_successes_and_unknown_where_none_tells() -> None:
-    told = client_phases(windows(4, send=[MS] * 4, stream_wait=[0] * 4, flow_wait=[0, 0, 20 * MS, 60 * MS]))
-    assert (told.connect_ns, told.stream_wait_ns) == (0.0, 0.0)
-    assert (told.send_ns, told.flow_wait_ns) == pytest.approx((MS, 20 * MS), rel=1e-3)
-    seldom = client_phases(windows(4, send=[MS] * 4, flow_wait=[80 * MS]))
-    assert seldom.stream_wait_ns is None
-    assert seldom.flow_wait_ns == pytest.approx(20 * MS, rel=1e-3)
-    library = client_phases(windows(4, wait=[MS] * 4))
-    assert (library.connect_ns, library.stream_wait_ns, library.flow_wait_ns) == (None, None, None)

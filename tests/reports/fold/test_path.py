@@ -63,19 +63,31 @@ def test_growth_is_summed_and_shares_are_of_connection_time_and_of_busy_time() -
     assert path.busy_share == pytest.approx(600 / (2_000 + 1_000 + 1_000))
     assert (path.rwnd_share, path.sndbuf_share) == pytest.approx((0.1, 0.4))
     assert path.cwnd_share == pytest.approx(0.5)
+    # the kernel's counters are not read in one moment
+    over = path_of([line("w0", 0, busy_ns=100, rwnd_limited_ns=70, sndbuf_limited_ns=40)], 1)
+    assert over is not None
+    assert (over.rwnd_share, over.sndbuf_share, over.cwnd_share) == (0.7, 0.4, 0.0)
 
 
-def test_means_weigh_connections_and_the_least_round_trip_is_the_least() -> None:
+MEANS = ("rtt_ns", "cwnd_bytes", "delivery_bytes_per_s", "window_bytes", "pacing_bytes_per_s")
+HELD = ("unacked_bytes", "not_sent_bytes", "bbr_connections")
+
+
+def test_means_weigh_connections_and_sums_are_told_of_one_of_them() -> None:
     path = path_of(
         [
-            line("w0", 0, connections=3, rtt_ns=10, min_rtt_ns=8, cwnd_bytes=100, delivery_bytes_per_s=5),
-            line("w1", 0, connections=1, rtt_ns=30, min_rtt_ns=6, cwnd_bytes=500, delivery_bytes_per_s=9),
-            line("w1", 1, connections=0),
+            line("w0", 0, connections=3, min_rtt_ns=8, **{name: 10 * n for n, name in enumerate(MEANS, 1)})
+            | {name: 9 * n for n, name in enumerate(HELD, 1)},
+            line("w1", 0, connections=1, min_rtt_ns=6, **{name: 30 * n for n, name in enumerate(MEANS, 1)})
+            | {name: 3 * n for n, name in enumerate(HELD, 1)},
+            line("w1", 1, connections=0, min_rtt_ns=7),
+            line("w1", 2, connections=None, unacked_bytes=99),
         ],
         1,
     )
     assert path is not None
-    assert (path.rtt_ns, path.min_rtt_ns, path.cwnd_bytes, path.delivery_bytes_per_s) == (15, 6, 200, 6)
+    assert [getattr(path, name) for name in MEANS] == [15, 30, 45, 60, 75]
+    assert (path.unacked_bytes, path.not_sent_bytes, path.bbr_share, path.min_rtt_ns) == (3, 6, 9, 6)
 
 
 def test_bytes_on_the_wire_have_the_headers_of_their_segments() -> None:

@@ -9,7 +9,6 @@ from reports.fold.server_facts import shed_of
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
-from tests.reports.lines import encoded
 
 MS = 1_000_000
 
@@ -20,13 +19,7 @@ def folded(folder: Path, failures: dict[str, int] | None = None, **told: Any) ->
     book.endpoint("onnx-http", "127.0.0.1:8010")
     tag = book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 100}, failures=failures)
     book.phases(tag, send=MS, wait=5 * MS)
-    windows = book.measured(tag)
-    for window in windows:
-        window["connects"] = 0
-    windows[0].update({name: value for name, value in told.items() if name != "connect"})
-    if "connect" in told:
-        windows[0]["histograms"]["connect"] = encoded(told["connect"])
-    book.footer()
+    book.measured(tag)[0].update(told)
     return load_study(book.write(folder)).runs[0]
 
 
@@ -67,24 +60,6 @@ def test_failures_are_said_with_their_codes(
 ) -> None:
     run = folded(tmp_path, kinds, failure_codes=codes)
     assert failures_said(run) == f"{sum(kinds.values())} of {100 + sum(kinds.values())}: {said}"
-
-
-def test_making_connections_is_a_mean_over_all_requests(tmp_path: Path) -> None:
-    """Two of 100 requests needed one, for 4 and 6 ms."""
-    run = folded(tmp_path, connects=2, connect=[4 * MS, 6 * MS])
-    assert run.counts.connects == 2
-    assert run.counts.connects_per_request == 0.02
-    assert run.phases.connect_ns == pytest.approx(0.1 * MS, rel=1e-3)
-
-
-def test_kept_connections_are_no_unknown_ones(tmp_path: Path) -> None:
-    run = folded(tmp_path)
-    assert (run.counts.connects, run.phases.connect_ns) == (0, 0.0)
-
-
-def test_an_older_window_does_not_tell(tmp_path: Path) -> None:
-    run = folded(tmp_path, connects=None)
-    assert (run.counts.connects, run.counts.connects_per_request, run.phases.connect_ns) == (None, None, None)
 
 
 def test_a_server_that_hangs_up_is_named_though_the_path_was_not_seen(tmp_path: Path) -> None:

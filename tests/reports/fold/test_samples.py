@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.fold.records import epoch_s, every_second, iso
-from reports.fold.samples import Readings
+from reports.fold.samples import Cost, Readings, costs
 from reports.machines.gpus import Gpus, together
 from reports.study.study import load_study
 from reports.summary.summary import Summary
@@ -16,13 +15,8 @@ MS = 1_000_000
 
 
 def gpu(number: int, **stated: object) -> Record:
-    return {
-        "id": number,
-        "util_pct": 50,
-        "memory_bytes": 1_000,
-        "power_w": 100.0,
-        "sm_clock_mhz": 1_400,
-    } | stated
+    told = {"util_pct": 50, "memory_bytes": 1_000, "power_w": 100.0, "sm_clock_mhz": 1_400}
+    return {"id": number} | told | stated
 
 
 def with_samples(folder: Path, *lines: Record) -> Summary:
@@ -48,8 +42,10 @@ def test_what_one_gpu_does_not_state_is_unknown_of_all() -> None:
 
 def test_over_a_phase_memory_is_the_most_and_the_rest_a_mean() -> None:
     first, second = gpu(0), gpu(0, util_pct=80, memory_bytes=500, power_w=120.0, sm_clock_mhz=1_000)
-    readings = [{"gpus": [first]}, {}, {"gpus": [second]}]
+    host = {"cpu_pct": 10.0}
+    readings = [{"gpus": [first], "host": host}, {}, {"gpus": [second], "host": {"cpu_pct": 40.0}}]
     assert Readings(readings).over == Gpus(65, 1_000, 110.0, 1_000)
+    assert (Readings(readings).host_cpu_pct, Readings(readings).gpus, Readings().gpus) == (25.0, 1, None)
 
 
 def at(second: int, joules: float, **stated: object) -> Record:
@@ -131,6 +127,9 @@ PHASES = [
         ([read(0), read(1), read(2)], None),
         ([read(0), unread(1, "gpus: no NVML", "server: read timed out"), read(2)], "1 of 3 seconds"),
         ([read(0), unread(1), unread(2)], "2 of 3 seconds without a server reading"),
+        # one that tells nothing was asked, too; other sources are told of by themselves
+        ([read(0), sample_line({}, FIRST_SECOND + 1, server={}), read(2)], None),
+        ([read(0), read(1, missing=["gpus: no NVML"])], "1 of 2 seconds without a gpus reading (no NVML)"),
         # a second without any sample
         ([read(0), read(2)], "1 of 3 seconds without a server reading"),
         # a phase from :00.5 to :04.2 has four seconds that end in it, of which two were never sampled
@@ -148,19 +147,16 @@ def test_seconds_without_a_reading_of_the_server_are_counted(
     assert [said[: len(text or "")] for said in found] == ([text] if text else [])
 
 
+def test_costs_are_of_an_hour_and_of_a_joule() -> None:
+    assert costs(20.0, 50.0, {"usd_per_hour": 1.5}) == Cost(images_per_usd=48_000, joules_per_image=2.5)
+    assert costs(20.0, 0, {}) == costs(0, 50.0, {"usd_per_hour": 1.5}) == costs(None, None, {}) == Cost()
+
+
 def test_a_gap_gives_the_reason_that_was_given_most(tmp_path: Path) -> None:
     silent = [unread(at, "server: read timed out") for at in (1, 2)]
     run = with_samples(tmp_path, read(0), *silent, unread(3, "server: rejected"))
     assert gaps(run) == ["3 of 4 seconds without a server reading (read timed out)"]
     assert not run.tainted
-
-
-def test_seconds_of_the_wall_clock() -> None:
-    assert epoch_s("2026-11-21T11:00:00.250Z") == FIRST_SECOND + 0.25
-    assert iso(FIRST_SECOND + 61) == "2026-11-21T11:01:01Z"
-    assert every_second([5, 2, 2]) == [2, 3, 4, 5]
-    assert every_second([0, FIRST_SECOND]) == [0, FIRST_SECOND]
-    assert every_second([]) == []
 
 
 def test_a_phase_may_begin_at_second_0(tmp_path: Path) -> None:

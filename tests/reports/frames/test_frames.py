@@ -6,6 +6,7 @@ import csv
 import io
 import subprocess
 import sys
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -93,34 +94,29 @@ def test_what_is_not_known_is_missing_or_an_empty_text(tmp_path: Path) -> None:
     assert unknown.isna().all()
 
 
-def test_repeats_stand_beside_each_run_as_the_report_counts_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("each_ms", "lost", "latencies", "rates"),
+    [
+        ([10, 20, 40, 90], [4], [20, 10, 40], [50, 25, 100]),
+        ([10, 30], [1, 2], [20, 10, 30], [200 / 3, 100 / 3, 100]),  # where each is disqualified all count
+        ([10], [], [10, nan, nan], [100, nan, nan]),
+    ],
+)
+def test_repeats_stand_beside_each_run_as_the_report_counts_them(
+    each_ms: list[int], lost: list[int], latencies: list[float], rates: list[float], tmp_path: Path
+) -> None:
     book = Book()
-    for repeat, p50_ms in enumerate((10, 20, 40, 90), 1):
+    for repeat, p50_ms in enumerate(each_ms, 1):
         tag = book.add("onnx-http", 1, 1, {"w0": [p50_ms * MS] * 40}, repeat=repeat)
-    book.caveat(tag, "worker-lost", "w1 stopped answering")
+        if repeat in lost:
+            book.caveat(tag, "worker-lost", "w1 stopped answering")
     cells = reports.load(book.write(tmp_path)).cells
-    assert cells["disqualified"].tolist() == [False, False, False, True]
-    around = cells[["latency_p50_ms_median", "latency_p50_ms_low", "latency_p50_ms_high"]]
-    assert around.drop_duplicates().to_numpy().tolist() == [pytest.approx([20, 10, 40], rel=1e-3)]
-    rates = cells[["images_per_s_median", "images_per_s_low", "images_per_s_high"]].iloc[3]
-    assert rates.tolist() == pytest.approx([50, 25, 100], rel=1e-3)
-
-
-def test_a_single_run_has_no_lowest_and_highest(tmp_path: Path) -> None:
-    book = Book()
-    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 40})
-    run = reports.load(book.write(tmp_path)).cells.iloc[0]
-    assert run["latency_p50_ms_median"] == run["latency_p50_ms"]
-    assert run[["latency_p50_ms_low", "latency_p50_ms_high", "images_per_s_low"]].isna().all()
-
-
-def test_where_every_repeat_is_disqualified_all_count(tmp_path: Path) -> None:
-    book = Book()
-    for repeat, p50_ms in enumerate((10, 30), 1):
-        tag = book.add("onnx-http", 1, 1, {"w0": [p50_ms * MS] * 40}, repeat=repeat)
-        book.caveat(tag, "worker-lost", "w1 stopped answering")
-    (first, _) = reports.load(book.write(tmp_path)).cells["latency_p50_ms_median"]
-    assert first == pytest.approx(20, rel=1e-3)
+    assert cells["disqualified"].tolist() == [at in lost for at in range(1, len(each_ms) + 1)]
+    for name, around in (("latency_p50_ms", latencies), ("images_per_s", rates)):
+        (row,) = (
+            cells[[f"{name}_{of}" for of in ("median", "low", "high")]].drop_duplicates().to_numpy().tolist()
+        )
+        assert row == pytest.approx(around, rel=1e-3, nan_ok=True)
 
 
 def test_workers_are_told_apart(tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ from tests.reports.frames.gpu_book import gpu_study
 def test_each_request_is_a_row(tmp_path: Path) -> None:
     requests = reports.load(gpu_study(tmp_path)).requests
     assert [*requests] == [*COLUMNS]
+    assert " ".join(COLUMNS) == (
+        "cell repeat worker user images intended_utc_ns send_delay_ns service_ns encode_ns send_ns wait_ns "
+        "receive_ns decode_ns connect_ns server_ns request_bytes response_bytes error abandoned request_id "
+        "stream_wait_ns flow_wait_ns"
+    )
     assert len(requests) == 3 * 2 * 8 * 40 + 24
     first = requests.iloc[0]
     assert (first["cell"], first["repeat"], first["worker"], first["error"]) == (

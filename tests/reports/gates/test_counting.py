@@ -1,117 +1,145 @@
 """Which runs count, and what is said of the others."""
 
-from pathlib import Path
-
 import pytest
 
+from reports.caveat import KINDS, Trait
 from reports.gates.source import Counted, Counting
 from reports.gates.thresholds import parse_gates
-from tests.reports.builder import Book
-from tests.reports.gates.book import a_book, add, require, source
+from tests.reports.gates.book import require
+from tests.reports.gates.rows import HTTP, Run, a_run, a_source, repeated, said_of
 
-CELL = "onnx-http/b1/c1"
+OPEN = "onnx-http/b1/r50"
+LONGER = "measure longer: --iterations or --seconds"
 
 
-def counted(folder: Path, book: Book, column: str, *thresholds: str) -> Counted:
-    book.footer()
-    found = source(folder, book)
+def counted(runs: list[Run], column: str, *thresholds: str, pooled: bool = False) -> Counted:
+    found = a_source(runs)
+    (cell,) = found.runs
     gates = parse_gates("".join(thresholds) or require("failures <= 1"), "thresholds.toml")
-    return Counting(gates.thresholds, {}).counted(found.runs[CELL], found.cells[CELL], column)
+    return Counting(gates.thresholds, {}).counted(found.runs[cell], found.cells[cell], column, pooled)
 
 
-def two_runs(**second: object) -> Book:
-    """Of 1,200 requests each; the second one as asked."""
-    book = a_book()
-    add(book, "onnx-http", [10] * 6)
-    add(book, "onnx-http", [10] * 6, repeat=2, **second)  # type: ignore[arg-type]
-    return book
+def left_out(column: str, *codes: str, pooled: bool = False, **numbers: float) -> str:
+    """What is said of a run beside a sound one, which must count."""
+    told = {column: 1.0}
+    found = counted([a_run(**told), a_run(HTTP, 2, *codes, **told | numbers)], column, pooled=pooled)
+    assert found.runs[0].repeat == 1
+    assert len(found.runs) == (1 if found.said else 2)
+    return found.said.removeprefix("1 run left out (").removesuffix(")")
 
 
-def test_runs_that_nothing_is_wrong_with_count(tmp_path: Path) -> None:
-    found = counted(tmp_path, two_runs(), "latency_p99_ms")
-    assert ([run.repeat for run in found.runs], found.said) == ([1, 2], "")
+def test_runs_that_nothing_is_wrong_with_count() -> None:
+    assert left_out("latency_p99_ms") == left_out("images_per_s", "few-samples") == ""
+    assert counted(repeated(HTTP, "images_per_s", 1, 2, failures=3), "images_per_s").results == 19_994
 
 
-@pytest.mark.parametrize("status", ["aborted", "failed"])
-@pytest.mark.parametrize("column", ["latency_p99_ms", "failure_ratio", "images_per_s"])
-def test_a_run_that_was_cut_off_counts_for_nothing(tmp_path: Path, status: str, column: str) -> None:
-    found = counted(tmp_path, two_runs(status=status), column)
-    assert ([run.repeat for run in found.runs], found.said) == ([1], f"1 run left out ({status})")
+@pytest.mark.parametrize("code", [code for code, kind in KINDS.items() if Trait.TAINTS in kind.traits])
+@pytest.mark.parametrize(
+    "column", ["latency_p99_ms", "images_per_s", "failure_ratio", "failures", "requests"]
+)
+def test_a_run_that_a_caveat_disqualifies_counts_for_nothing_but_what_judges_it(
+    code: str, column: str
+) -> None:
+    own = {"failures"} | ({"no-data"} if column in ("failure_ratio", "failures") else set())
+    assert left_out(column, code) == ("" if code in own else code)
+    # whichever other excused or harmless one stands before it
+    assert left_out(column, "few-samples", "failures", code) == ("" if code in own else code)
 
 
-def test_a_client_bound_run_counts_for_nothing(tmp_path: Path) -> None:
-    book = two_runs()
-    for repeat in (1, 2):
-        book.caveat({"cell": CELL, "repeat": repeat}, "client-bound", "one core was full")
-    found = counted(tmp_path, book, "latency_p99_ms")
-    assert (found.runs, found.said) == ((), "2 runs left out (client-bound)")
-
-
-def test_failures_disqualify_nothing_since_they_are_judged_themselves(tmp_path: Path) -> None:
-    found = counted(tmp_path, two_runs(failed={0: 5}), "latency_p99_ms")
-    assert len(found.runs) == 2
+@pytest.mark.parametrize(
+    ("column", "code", "said"),
+    [
+        ("latency_p99_ms", "dropped-arrivals", ""),
+        ("latency_p99_ms", "no-data", ""),
+        ("latency_p99_ms", "client-bound", "client-bound"),
+        ("failure_ratio", "dropped-arrivals", "dropped-arrivals"),
+        ("failure_ratio", "no-data", ""),
+    ],
+)
+def test_where_requests_are_pooled_those_without_a_reply_are_judged_too(
+    column: str, code: str, said: str
+) -> None:
+    assert left_out(column, code, pooled=True) == said
 
 
 @pytest.mark.parametrize("column", ["failure_ratio", "failures", "abandoned"])
-def test_a_run_without_a_success_counts_for_its_failures_alone(tmp_path: Path, column: str) -> None:
-    book = two_runs(each=0, failed={0: 5, 1: 5})
-    assert len(counted(tmp_path / "a", book, column).runs) == 2
-    assert counted(tmp_path / "b", book, "latency_p99_ms").said == "1 run left out (no-data)"
+def test_a_run_without_a_success_counts_for_its_failures_alone(column: str) -> None:
+    assert left_out(column, "no-data", requests=5, failures=5) == ""
+    assert left_out(column, requests=0) == "no results"
+    assert left_out("images_per_s", requests=5, failures=5) == "no results"
+    assert left_out("images_per_s", requests=6, failures=5) == ""
+    assert left_out("latency_p99_ms", pooled=True, requests=5, failures=5) == ""
+    assert left_out("latency_p99_ms", pooled=True, requests=0) == "no results"
 
 
-@pytest.mark.parametrize("column", ["failure_ratio", "failures", "abandoned"])
-def test_a_run_without_any_request_counts_for_nothing(tmp_path: Path, column: str) -> None:
-    book = two_runs(each=0)
-    assert counted(tmp_path, book, column).said == "1 run left out (no results)"
-
-
-def test_a_percentile_of_too_few_results_does_not_count_unless_runs_are_pooled(tmp_path: Path) -> None:
-    book = two_runs(each=100)
-    found = counted(tmp_path / "a", book, "latency_p99_ms")
-    longer = "measure longer: --iterations or --seconds"
-    assert found.said == f"1 run left out (fewer than 1,000 results, {longer})"
-    assert len(counted(tmp_path / "b", book, "latency_p95_ms").runs) == 2
-    whole = source(tmp_path / "c", book)
-    pooled = Counting().counted(whole.runs[CELL], whole.cells[CELL], "latency_p99_ms", pooled=True)
-    assert (len(pooled.runs), pooled.said) == (2, "")
+@pytest.mark.parametrize(
+    ("column", "least"), [("latency_p50_ms", 20), ("latency_p95_ms", 200), ("service_p99_ms", 1_000)]
+)
+def test_a_percentile_of_too_few_results_does_not_count_unless_runs_are_pooled(
+    column: str, least: int
+) -> None:
+    assert left_out(column, requests=least + 3, failures=3) == ""
+    assert left_out(column, requests=least + 2, failures=3) == f"fewer than {least:,} results, {LONGER}"
+    assert left_out(column, pooled=True, requests=1) == ""
 
 
 @pytest.mark.parametrize("column", ["images_per_s", "requests_per_s", "offered_per_s"])
-def test_a_rate_of_open_load_is_what_was_asked(tmp_path: Path, column: str) -> None:
-    book = a_book()
-    cell = book.add_open("onnx-http", 50, {"w0": [10_000_000] * 300})["cell"]
-    book.footer()
-    found = source(tmp_path, book)
-    (rate, latency) = (
-        Counting().counted(found.runs[cell], found.cells[cell], name) for name in (column, "latency_p95_ms")
+def test_a_rate_of_open_load_is_what_was_asked(column: str) -> None:
+    runs = [
+        run
+        for cell in (OPEN, OPEN.replace("http", "grpc"))
+        for run in repeated(cell, column, 9, 9, 9, latency_p50_ms=9)
+    ]
+    ratio = "onnx-grpc / onnx-http >= 0.95"
+    pair, alone, _ = said_of(a_source(runs), require(ratio, of=f"'{column}'") + require(f"{column} >= 1"))
+    why = f"counts: 3 runs left out ({column} of open-loop load is what was asked: bound a latency)."
+    assert (pair.outcome, alone.outcome, alone.more_repeats) == ("inconclusive", "inconclusive", None)
+    assert pair.sentence.endswith(f"no run of onnx-grpc/b1/r50 {why}")
+    assert alone.sentence == f"onnx-http/b1/r50: no run of it {why}"
+    latency = said_of(a_source(runs), require("onnx-grpc / onnx-http <= 1", of="'latency_p50_ms'"))
+    assert [one.outcome for one in latency] == ["pass"]
+
+
+def test_a_run_whose_value_is_unknown_does_not_count() -> None:
+    found = counted([a_run(gpu_power_w=1), a_run(HTTP, 2), a_run(HTTP, 3)], "gpu_power_w")
+    assert ([run.repeat for run in found.runs], found.said) == (
+        [1],
+        "2 runs left out (gpu_power_w is not known)",
     )
-    assert rate.said == f"1 run left out ({column} of open-loop load is what was asked: bound a latency)"
-    assert (len(latency.runs), latency.said) == (1, "")
+    shares = counted(
+        [a_run(unexplained_ms=1, latency_mean_ms=4), a_run(HTTP, 2, unexplained_ms=1)], "unexplained_share"
+    )
+    assert [run.known("unexplained_share") for run in shares.runs] == [0.25]
 
 
-def test_a_run_whose_value_is_unknown_does_not_count(tmp_path: Path) -> None:
-    found = counted(tmp_path, two_runs(), "gpu_power_w")
-    assert (found.runs, found.said) == ((), "2 runs left out (gpu_power_w is not known)")
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        *(({}, 1), ({"endpoint": "'onnx-http'"}, 1), ({"endpoint": "'onnx-grpc'"}, 2)),
+        *(({"severity": "'warn'"}, 2), ({"least_effect": "0.1"}, 2)),
+    ],
+)
+def test_bounds_on_evidence_leave_out_runs_of_the_cells_that_they_are_of(
+    fields: dict[str, str], kept: int
+) -> None:
+    runs = [a_run(images_per_s=1, requests=1_000), a_run(HTTP, 2, images_per_s=1, requests=950)]
+    found = counted(runs, "images_per_s", require("requests >= 1000", **fields))
+    assert len(found.runs) == kept
+    assert found.said == ("" if kept == 2 else "1 run left out (requests >= 1000 is not kept)")
 
 
-def test_bounds_on_evidence_leave_out_runs_of_the_cells_that_they_are_of(tmp_path: Path) -> None:
-    for number, (fields, kept) in enumerate(
-        (
-            ({}, 1),
-            ({"endpoint": "'onnx-http'"}, 1),
-            ({"endpoint": "'onnx-grpc'"}, 2),
-            ({"severity": "'warn'"}, 2),
-        )
-    ):
-        bound = require("requests >= 1000", **fields)
-        found = counted(tmp_path / str(number), two_runs(each=150), "images_per_s", bound)
-        assert len(found.runs) == kept
-        if kept == 1:
-            assert found.said == "1 run left out (requests >= 1000 is not kept)"
-
-
-def test_evidence_that_is_unknown_is_no_evidence_and_bounds_do_not_judge_themselves(tmp_path: Path) -> None:
-    unknown = counted(tmp_path / "a", two_runs(), "images_per_s", require("worker_cpu_pct <= 80"))
+def test_evidence_that_is_unknown_is_no_evidence_and_bounds_do_not_judge_themselves() -> None:
+    runs = repeated(HTTP, "images_per_s", 1, 2, requests=500)
+    unknown = counted(runs, "images_per_s", require("worker_cpu_pct <= 80"))
     assert unknown.said == "2 runs left out (worker_cpu_pct is not known)"
-    itself = counted(tmp_path / "b", two_runs(each=150), "requests", require("requests >= 1000"))
-    assert len(itself.runs) == 2
+    assert len(counted(runs, "requests", require("requests >= 1000")).runs) == 2
+    fact = counted(repeated(HTTP, "images_per_s", 1, 2, failures=5), "images_per_s", require("failures <= 1"))
+    assert len(fact.runs) == 2
+
+
+def test_a_reason_is_counted_once_for_each_run() -> None:
+    codes = (["client-bound", "worker-lost"], ["worker-lost"], ["client-bound"], [])
+    runs = [a_run(HTTP, at, *those, images_per_s=1) for at, those in enumerate(codes, 1)]
+    found = counted(runs, "images_per_s")
+    assert found.said == "2 runs left out (client-bound); 1 run left out (worker-lost)"
+    assert [run.repeat for run in found.runs] == [4]

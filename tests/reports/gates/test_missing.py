@@ -1,34 +1,43 @@
 """What the study does not have: of the baseline, of a ratio, or of what a threshold asks for."""
 
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from reports.gates.source import GateSource
 from reports.gates.verdict import exit_code
-from tests.reports.builder import Book
-from tests.reports.gates.book import a_book, a_study, add, judged, outcomes, own, repeats, require
+from tests.reports.gates.book import outcomes, require
+from tests.reports.gates.rows import GRPC, HTTP, a_source, repeated, said_of
 
-HTTP, GRPC = "onnx-http/b1/c1", "onnx-grpc/b1/c1"
-RATIO = require("onnx-grpc / onnx-http <= 2", of="'latency_p95_ms'")
-BASELINE = "latency_p95_ms / baseline <= 2"
-ELSEWHEN = {"started_utc": "2026-11-20T11:00:00.000Z"}
-
-
-def http_alone(**header: object) -> Book:
-    book = a_book(**header)
-    repeats(book, "onnx-http", 10.0)
-    book.footer()
-    return book
+RATIO = require("onnx-grpc / onnx-http <= 2", of="'images_per_s'")
+BASELINE = "images_per_s / baseline >= 0.5"
+KEPT = "images_per_s >= 1"
 
 
-def test_a_cell_that_only_the_baseline_has_passes_nothing(tmp_path: Path) -> None:
-    found = judged(tmp_path, require(BASELINE), http_alone(), baseline=a_study(**ELSEWHEN))
-    (gone,) = [one for one in own(found) if one.cell == GRPC]
-    assert (gone.outcome, gone.more_repeats, exit_code(found)) == ("inconclusive", None, 3)
+def of(*cells: str, axes: Mapping[str, Mapping[str, str]] | None = None, **header: object) -> GateSource:
+    """Five alike repeats of each cell; `axes` are by what is last in a cell's name."""
+    runs = [run for cell in cells for run in repeated(cell, "images_per_s", *[10.0] * 5)]
+    found = a_source(runs, endpoints={name: {} for name in ("onnx-http", "trt-http")}, **header)
+    planned = {
+        name: {**row, "workers": 0, **(axes or {}).get(name.rpartition("/")[2], {})}
+        for name, row in found.cells.items()
+    }
+    return replace(found, cells=planned, endpoints=("onnx-http", "trt-http"))
+
+
+def then(*cells: str, **header: object) -> GateSource:
+    return of(*cells, began=["2026-10-01"], **header)
+
+
+def test_a_cell_that_only_the_baseline_has_passes_nothing() -> None:
+    (gone,) = [one for one in said_of(of(HTTP), require(BASELINE), then(HTTP, GRPC)) if one.cell == GRPC]
+    assert (gone.outcome, gone.more_repeats, exit_code([gone])) == ("inconclusive", None, 3)
     assert gone.sentence == (
         f"{GRPC}: the baseline has it, and the study has not: run it too, or choose the cells in the "
         "threshold."
     )
+    assert outcomes(said_of(of(HTTP), require(KEPT), then(HTTP, GRPC))) == {HTTP: "pass"}
 
 
 @pytest.mark.parametrize(
@@ -40,50 +49,39 @@ def test_a_cell_that_only_the_baseline_has_passes_nothing(tmp_path: Path) -> Non
         ({"link": "''"}, True),
     ],
 )
-def test_only_cells_that_the_threshold_chooses_are_missed(
-    tmp_path: Path, fields: dict[str, str], gone: bool
-) -> None:
-    then = a_study(change=lambda book: add(book, "onnx-http-floor", [1.0] * 6), **ELSEWHEN)
-    found = outcomes(judged(tmp_path, require(BASELINE, **fields), http_alone(), baseline=then))
-    assert (GRPC in found, "onnx-http-floor/b1/c1" in found) == (gone, False)
+def test_only_cells_that_the_threshold_chooses_are_missed(fields: dict[str, str], gone: bool) -> None:
+    floor = "onnx-http-floor/b1/c1"
+    now = of(HTTP, "onnx-grpc/b8/c1")
+    found = outcomes(said_of(now, require(BASELINE, **fields), then(HTTP, GRPC, floor)))
+    assert (GRPC in found, floor in found) == (gone, False)
 
 
-def test_what_a_baseline_does_not_tell_is_as_in_cells_of_the_same_variant(tmp_path: Path) -> None:
-    def crossed(*endpoints: str, **header: object) -> Book:
-        book = a_book(**header)
-        for endpoint in endpoints:
-            for link in ("lan", "wan"):
-                add(book, endpoint, [10.0] * 6, axes={"link": link, "variant": link})
-        book.footer()
-        return book
-
-    then = crossed("onnx-http", "onnx-grpc", **ELSEWHEN)
-    verdicts = judged(tmp_path, require(BASELINE, link="'wan'"), crossed("onnx-http"), baseline=then)
-    assert set(outcomes(verdicts)) == {f"{HTTP}/wan", f"{GRPC}/wan"}
+def test_what_a_baseline_does_not_tell_is_as_in_cells_of_the_same_variant() -> None:
+    now = of(f"{HTTP}/lan", f"{HTTP}/wan", axes={name: {"link": name} for name in ("lan", "wan")})
+    before = then(*(f"{cell}/{link}" for cell in (HTTP, GRPC) for link in ("lan", "wan")))
+    found = said_of(now, require(BASELINE, link="'wan'"), before)
+    assert set(outcomes(found)) == {f"{HTTP}/wan", f"{GRPC}/wan"}
 
 
-def test_a_ratio_of_a_cell_that_has_no_other_passes_nothing(tmp_path: Path) -> None:
-    book = a_study(change=lambda book: repeats(book, "onnx-grpc", 10.0, batch=4))
-    found = judged(tmp_path, RATIO, book)
-    assert [one.outcome for one in own(found)] == ["pass", "inconclusive"]
-    assert (own(found)[1].sentence, exit_code(found)) == (
-        "onnx-grpc/b4/c1 / onnx-http/b4/c1: the study has onnx-grpc/b4/c1, and not onnx-http/b4/c1: run it "
-        "too, or choose the cells in the threshold.",
-        3,
+@pytest.mark.parametrize("alone", ["grpc", "http"])
+def test_a_ratio_of_a_cell_that_has_no_other_passes_nothing(alone: str) -> None:
+    here, other = (f"onnx-{way}/b4/c1" for way in (alone, {"grpc": "http", "http": "grpc"}[alone]))
+    passed, lonely = said_of(of(HTTP, GRPC, here), RATIO)
+    assert (passed.outcome, lonely.outcome, exit_code([passed, lonely])) == ("pass", "inconclusive", 3)
+    assert lonely.sentence == (
+        f"onnx-grpc/b4/c1 / onnx-http/b4/c1: the study has {here}, and not {other}: run it too, or choose "
+        "the cells in the threshold."
     )
 
 
-def test_the_rates_of_a_search_are_not_missed(tmp_path: Path) -> None:
-    def searching(rate: float, **header: object) -> Book:
-        book = a_book(options={"find_rate": "p99<=100"}, **header)
-        for endpoint, at in (("onnx-http", rate), ("onnx-grpc", rate + 1), ("onnx-grpc", 8)):
-            book.add_open(endpoint, at, {"w0": [10_000_000] * 300})
-        book.footer()
-        return book
+def test_the_rates_of_a_search_are_not_missed() -> None:
+    def searching(rate: int) -> list[str]:
+        return [f"onnx-http/b1/r{rate}", f"onnx-grpc/b1/r{rate + 1}", "onnx-grpc/b1/r8"]
 
+    found = {"options": {"find_rate": "p99<=100"}}
     thresholds = RATIO + require(BASELINE, level="[8, 50]")
-    found = own(judged(tmp_path, thresholds, searching(50), baseline=searching(60, **ELSEWHEN)))
-    assert [one.cell for one in found] == ["no cell", "onnx-http/b1/r50", "onnx-grpc/b1/r8"]
+    told = said_of(of(*searching(50), **found), thresholds, then(*searching(60), **found))
+    assert [one.cell for one in told] == ["no cell", "onnx-http/b1/r50", "onnx-grpc/b1/r8"]
 
 
 @pytest.mark.parametrize(
@@ -97,39 +95,30 @@ def test_the_rates_of_a_search_are_not_missed(tmp_path: Path) -> None:
         ({"endpoint": "'trt-http'"}, "endpoint trt-http (it has onnx-grpc, onnx-http)."),
     ],
 )
-def test_a_cell_that_is_missing_is_inconclusive(tmp_path: Path, fields: dict[str, str], said: str) -> None:
-    book = a_study()
-    book.endpoint("trt-http", "127.0.0.1:8012")
-    found = own(judged(tmp_path, require("latency_p50_ms <= 120", **fields), book))
+def test_a_cell_that_is_missing_is_inconclusive(fields: dict[str, str], said: str) -> None:
+    found = said_of(of(HTTP, GRPC), require(KEPT, **fields))
     assert (found[-1].outcome, exit_code(found)) == ("inconclusive", 3)
     assert found[-1].sentence == f"no cell: the study has none of {said}"
 
 
-def test_of_much_that_the_study_has_only_some_is_said(tmp_path: Path) -> None:
-    book = a_book()
-    for batch in (16, 8, 4, 2, 1, 32):
-        add(book, "onnx-http", [10.0] * 6, batch=batch)
-    book.footer()
-    (found,) = own(judged(tmp_path, require("latency_p50_ms <= 120", batch="64"), book))
-    assert found.sentence == "no cell: the study has none of batch 64 (it has 1, 2, 4, 8, 2 more)."
+@pytest.mark.parametrize(
+    ("cells", "text", "said"),
+    [
+        (
+            [f"onnx-http/b{batch}/c1" for batch in (16, 8, 4, 2, 1, 32)],
+            require(KEPT, batch="64"),
+            "batch 64 (it has 1, 2, 4, 8, 2 more).",
+        ),
+        ([HTTP, GRPC, "onnx-http/b8/c1"], require(KEPT, batch="8", endpoint="'onnx-grpc'"),
+         "endpoint onnx-grpc, batch 8."),
+        ([HTTP], RATIO.replace("onnx-grpc", "trt-http"), "trt-http and onnx-http (it has onnx-http)."),
+    ],
+)  # fmt: skip
+def test_what_there_is_instead_is_said_in_short(cells: list[str], text: str, said: str) -> None:
+    (found,) = said_of(of(*cells), text)
+    assert (found.outcome, found.sentence) == ("inconclusive", f"no cell: the study has none of {said}")
 
 
-def test_what_no_cell_has_together_is_inconclusive(tmp_path: Path) -> None:
-    book = a_study(change=lambda book: add(book, "onnx-http", [10.0] * 6, batch=8))
-    text = require("latency_p50_ms <= 120", batch="8", endpoint="'onnx-grpc'")
-    (found,) = own(judged(tmp_path, text, book))
-    assert found.outcome == "inconclusive"
-    assert found.sentence == "no cell: the study has none of endpoint onnx-grpc, batch 8."
-
-
-def test_a_number_of_several_that_is_missing_does_not_hide_behind_the_others(tmp_path: Path) -> None:
-    found = judged(tmp_path, require("latency_p50_ms <= 120", batch="[1, 64]"), a_study())
+def test_a_number_of_several_that_is_missing_does_not_hide_behind_the_others() -> None:
+    found = said_of(of(HTTP, GRPC), require(KEPT, batch="[1, 64]"))
     assert outcomes(found) == {HTTP: "pass", GRPC: "pass", "no cell": "inconclusive"}
-
-
-def test_a_ratio_without_its_two_cells_is_inconclusive(tmp_path: Path) -> None:
-    (found,) = own(
-        judged(tmp_path, RATIO.replace("onnx-grpc / onnx-http", "onnx-http / onnx-grpc"), http_alone())
-    )
-    assert found.outcome == "inconclusive"
-    assert found.sentence == "no cell: the study has none of onnx-http and onnx-grpc (it has onnx-http)."

@@ -1,15 +1,15 @@
 """Whether a baseline met the same conditions, as real headers state them."""
 
-from pathlib import Path
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
-from reports.cells_csv.sides import MUST
+from reports.cells_csv.sides import MUST, stated
 from reports.gates.compared import unlike, what_differs, what_varies
-from tests.reports.gates.book import a_book, a_study, repeats, source
+from reports.gates.source import GateSource
+from tests.reports.gates.rows import GRPC, HTTP, a_run, a_source
 
-CELL = "onnx-http/b1/c1"
 HOST = {"name": "a", "kind": "local", "workers": 2, "facts": {"cores": 4, "system": "Linux-6.1"}}
 LINK = {"name": "wan", "one_way_ms": 7, "mbit_per_s": 100, "loss_pct": 0.0}
 HEADER: dict[str, Any] = {
@@ -25,20 +25,25 @@ HEADER: dict[str, Any] = {
     | {"tcp_congestion_control": "cubic", "git_commit": "0123abc"},
     "images": {"count": 64, "source": "photographs", "jpeg_bytes_mean": 9800, "sha256": "ab12"},
     "hosts": [HOST],
+    "endpoints": {name: {"model": "clip", "weights": "laion2b"} for name in ("onnx-http", "onnx-grpc")},
     "links": [LINK],
 }
 """As swarm writes it."""
 
 
-def differing(folder: Path, may_differ: tuple[str, ...] = (), **header: Any) -> str:
-    now, then = (
-        source(folder / name, a_study(**more)) for name, more in (("a", HEADER), ("b", HEADER | header))
-    )
-    return what_differs(now, then, CELL, may_differ)
+def studies(*headers: dict[str, Any], cell: str = HTTP, **numbers: float) -> GateSource:
+    """Of two repeats each, with what each header says otherwise."""
+    told = {"workers": 1, "request_bytes": 602_112} | numbers
+    runs = [[a_run(cell, at, **told) for at in (1, 2)]] * len(headers)
+    return a_source(*runs, headers=[HEADER | one for one in headers])
 
 
-def varying(folder: Path, *headers: dict[str, Any], may_differ: tuple[str, ...] = ()) -> str:
-    return what_varies(source(folder, *(a_study(**HEADER | one) for one in headers)), CELL, may_differ)
+def differing(may_differ: tuple[str, ...] = (), **header: Any) -> str:
+    return what_differs(studies({}), studies(header), HTTP, may_differ)
+
+
+def varying(*headers: dict[str, Any], may_differ: tuple[str, ...] = ()) -> str:
+    return what_varies(studies(*headers), HTTP, may_differ)
 
 
 def part(name: str, **change: Any) -> dict[str, Any]:
@@ -69,10 +74,8 @@ def part(name: str, **change: Any) -> dict[str, Any]:
         ({"hosts": [HOST, HOST | {"name": "b"}]}, "host.name (a here, a, b in the baseline)"),
     ],
 )
-def test_what_the_server_and_the_client_ran_on_must_be_the_same(
-    tmp_path: Path, header: dict[str, Any], said: str
-) -> None:
-    assert said in differing(tmp_path, **header)
+def test_what_the_server_and_the_client_ran_on_must_be_the_same(header: dict[str, Any], said: str) -> None:
+    assert said in differing(**header)
 
 
 @pytest.mark.parametrize(
@@ -84,107 +87,95 @@ def test_what_the_server_and_the_client_ran_on_must_be_the_same(
         {"started_utc": "2026-11-23T11:00:00.123Z"},
     ],
 )
-def test_what_a_change_under_test_brings_along_may_differ(tmp_path: Path, header: dict[str, Any]) -> None:
-    assert differing(tmp_path, **header) == ""
+def test_what_a_change_under_test_brings_along_may_differ(header: dict[str, Any]) -> None:
+    assert differing(**header) == ""
 
 
-def test_names_that_may_differ_are_patterns(tmp_path: Path) -> None:
+def test_names_that_may_differ_are_patterns() -> None:
     other = part("fingerprint", cpu="Other", cores=8) | part("images", sha256="cd34", count=3)
-    assert differing(tmp_path / "a", ("cpu", "cores", "images.*"), **other) == ""
-    assert differing(tmp_path / "b", ("c*",), **other).startswith("images.count (64 here, 3 in the baseline)")
+    assert differing(("cpu", "cores", "images.*"), **other) == ""
+    assert differing(("c*",), **other).startswith("images.count (64 here, 3 in the baseline)")
 
 
-def test_three_differences_are_told_and_the_rest_counted(tmp_path: Path) -> None:
+def test_three_differences_are_told_and_the_rest_counted() -> None:
     many = part("images", count=3, source="x", jpeg_bytes_mean=1, sha256="y")
-    assert differing(tmp_path, **many).endswith(" and 1 more")
+    assert differing(**many).endswith(" and 1 more")
 
 
-def test_weights_and_model_of_the_cells_own_endpoint_must_be_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fact", ["weights", "model"])
+def test_weights_and_model_of_the_cells_own_endpoint_must_be_the_same(fact: str) -> None:
     for name, differs in (("onnx-http", True), ("onnx-grpc", False)):
-        other = a_study(**HEADER)
-        other.header["endpoints"][name]["weights"] = "other"
-        now, then = source(tmp_path / name / "a", a_study(**HEADER)), source(tmp_path / name / "b", other)
-        assert bool(what_differs(now, then, CELL, ())) is differs
+        other = {"endpoints": HEADER["endpoints"] | {name: HEADER["endpoints"][name] | {fact: "other"}}}
+        assert bool(differing(**other)) is differs
 
 
-@pytest.mark.parametrize(("size", "differs"), [(610_000, False), (620_000, True)])
-def test_a_requests_size_may_vary_as_photographs_do(tmp_path: Path, size: int, differs: bool) -> None:
-    other = a_study()
-    for repeat in range(1, 6):
-        other.request_bytes({"cell": CELL, "repeat": repeat}, size)
-    found = what_differs(source(tmp_path / "a", a_study()), source(tmp_path / "b", other), CELL, ())
-    assert found == ("request_bytes (602,112 here, 620,000 in the baseline)" if differs else "")
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        ([602_112, 602_112], ""),
+        ([614_154, 500_000], ""),
+        ([1, 614_155], "request_bytes (602,112 here, 614,155 in the baseline)"),
+        ([590_306, 590_306], ""),
+        ([590_305, 590_305], "request_bytes (602,112 here, 590,305 in the baseline)"),
+        ([0, 0], ""),
+    ],
+)
+def test_a_requests_size_may_vary_as_photographs_do(size: list[float], said: str) -> None:
+    other = [a_run(HTTP, at, workers=1, request_bytes=each) for at, each in enumerate(size, 1)]
+    assert what_differs(studies({}), a_source(other, **HEADER), HTTP, ()) == said
 
 
-def test_another_number_of_workers_is_another_client(tmp_path: Path) -> None:
-    other = a_study()
-    for record in other.records:
-        if record.get("event") == "start":
-            record["workers"] = ["w0", "w1"]
-    found = what_differs(source(tmp_path / "a", a_study()), source(tmp_path / "b", other), CELL, ())
-    assert found == "workers (1 here, 2 in the baseline)"
+@pytest.mark.parametrize("column", ["workers", "hosts"])
+def test_another_number_of_workers_is_another_client(column: str) -> None:
+    found = what_differs(studies({}, **{column: 50}), studies({}, **{column: 51}), HTTP, ())
+    assert found == f"{column} (50 here, 51 in the baseline)"
 
 
-def test_every_name_that_must_be_the_same_is_one_that_a_header_states(tmp_path: Path) -> None:
-    from fnmatch import fnmatchcase
-
-    from reports.cells_csv.sides import stated
-
+def test_every_name_that_must_be_the_same_is_one_that_a_header_states() -> None:
     header = HEADER | part("options", channels="4", arrivals="poisson", load_profile="hold:5")
-    names = list(stated(source(tmp_path, a_study(**header)).sides[0], ["onnx-http"]))
+    names = list(stated(a_source([], **header).sides[0], ["onnx-http"]))
     older = {"cpu.*", "link", "host"}
     assert [
         must for must in MUST if must not in older and not any(fnmatchcase(it, must) for it in names)
     ] == []
 
 
-def test_studies_that_are_judged_as_one_must_have_met_the_same(tmp_path: Path) -> None:
+def test_studies_that_are_judged_as_one_must_have_met_the_same() -> None:
     old, other = part("fingerprint", cpu="Other", git_commit="x"), part("fingerprint", cpu="A third")
-    assert varying(tmp_path / "a", {}, {}, part("options", seconds=3)) == ""
-    assert varying(tmp_path / "b", {}, old) == "cpu (Example CPU or Other)"
-    assert varying(tmp_path / "c", other, {}, old, {}) == "cpu (A third or Example CPU or Other)"
-    assert varying(tmp_path / "d", {}, old, may_differ=("cpu",)) == ""
-    linkless = varying(tmp_path / "e", {}, {"links": []})
+    assert varying({}, {}, part("options", seconds=3)) == ""
+    assert varying({}, old) == "cpu (Example CPU or Other)"
+    assert varying(other, {}, old, {}) == "cpu (A third or Example CPU or Other)"
+    assert varying({}, old, may_differ=("cpu",)) == ""
+    linkless = varying({}, {"links": []})
     assert linkless.startswith("link.name (none or wan); link.one_way_ms (7 or not stated); link.mbit_per_s ")
     assert linkless.endswith(" and 1 more")
 
 
-def test_the_order_of_studies_makes_no_difference(tmp_path: Path) -> None:
-    headers = [HEADER | part("fingerprint", system=name) for name in ("Y", "X", "X")]
-    now = source(tmp_path / "now", *(a_study(**one) for one in headers))
-    then = source(tmp_path / "then", *(a_study(**one) for one in reversed(headers)))
-    other = source(tmp_path / "other", a_study(**headers[0]))
-    assert what_differs(now, then, CELL, ()) == ""
-    assert what_differs(now, other, CELL, ()) == "system (X or Y here, Y in the baseline)"
+def test_the_order_of_studies_makes_no_difference() -> None:
+    headers = [part("fingerprint", system=name) for name in ("Y", "X", "X")]
+    now, then = studies(*headers), studies(*reversed(headers))
+    assert what_differs(now, then, HTTP, ()) == ""
+    assert what_differs(now, studies(headers[0]), HTTP, ()) == "system (X or Y here, Y in the baseline)"
 
 
-def test_only_studies_with_the_cell_must_be_alike_in_it(tmp_path: Path) -> None:
-    some = a_book(**HEADER | part("fingerprint", cpu="Other"))
-    repeats(some, "onnx-grpc", 10.0)
-    some.footer()
-    assert unlike(source(tmp_path, a_study(**HEADER), some), ()) == {
-        "onnx-grpc/b1/c1": "its studies differ in cpu (Example CPU or Other): judge each directory alone, or "
+def test_only_studies_with_the_cell_must_be_alike_in_it() -> None:
+    both = [a_run(HTTP), a_run(GRPC)]
+    headers = [HEADER, HEADER | part("fingerprint", cpu="Other")]
+    assert unlike(a_source(both, [a_run(GRPC)], headers=headers), ()) == {
+        GRPC: "its studies differ in cpu (Example CPU or Other): judge each directory alone, or "
         "let may_differ of [baseline] allow that"
     }
 
 
-def test_requests_of_studies_may_vary_in_size_as_photographs_do(tmp_path: Path) -> None:
-    books = [a_study() for _ in range(3)]
-    for book, size in zip(books, (602_112, 610_000, 620_000), strict=True):
-        for repeat in range(1, 6):
-            book.request_bytes({"cell": CELL, "repeat": repeat}, size)
-    assert what_varies(source(tmp_path / "a", *books[:2]), CELL, ()) == ""
-    assert (
-        what_varies(source(tmp_path / "b", *books), CELL, ())
-        == "request_bytes (602,112 or 610,000 or 620,000)"
-    )
+def test_requests_of_studies_may_vary_in_size_as_photographs_do() -> None:
+    made = [[a_run(HTTP, request_bytes=size)] for size in (602_112, 610_000, 620_000)]
+    assert what_varies(a_source(*made[:2]), HTTP, ()) == ""
+    assert what_varies(a_source(*made), HTTP, ()) == "request_bytes (602,112 or 610,000 or 620,000)"
 
 
-def test_by_what_a_study_is_judged_is_no_condition_that_it_met(tmp_path: Path) -> None:
-    from reports.cells_csv.sides import stated
-
+def test_by_what_a_study_is_judged_is_no_condition_that_it_met() -> None:
     told = part("options", gate="t.toml", baseline="b.json", repeat_until_decided=10, repeats=3)
-    names = stated(source(tmp_path, a_study(**HEADER | told)).sides[0], ["onnx-http"])
+    names = stated(a_source([], **HEADER | told).sides[0], ["onnx-http"])
     assert {name for name in names if name.startswith("options.")} == {
         *("options.client", "options.trace", "options.max_in_flight", "options.seconds", "options.seed"),
         "options.repeats",

@@ -5,6 +5,7 @@ import pytest
 from reports.gates.require import GateError
 from reports.gates.select import Planned, cells_of, check_names, pairs_of, planned_cell, unpaired
 from reports.gates.thresholds import Gates, parse_gates
+from reports.ledger.axes import of_trait
 from tests.reports.builder import Book
 from tests.reports.gates.book import require
 
@@ -73,6 +74,18 @@ def test_cells_can_be_named_in_whole() -> None:
         ("onnx-grpc/b8/c1", "onnx-grpc/b1/c1"),
         ("trt-grpc/b8/c1", "trt-grpc/b1/c1"),
     ]
+
+
+@pytest.mark.parametrize("name", ["batch", "load", "level", "arrivals", *of_trait("gated")])
+def test_the_two_cells_of_a_ratio_are_alike_in_whatever_they_are_chosen_by(name: str) -> None:
+    one: Planned = next(iter(planned().values()))
+    made = {
+        f"{way}{number}": {**one, "endpoint": way, name: value}
+        for way, order in (("grpc", 1), ("http", -1))
+        for number, value in list(enumerate((one[name], "other", 7)))[::order]
+    }
+    ratio = gates("grpc / http >= 1", of="'images_per_s'").thresholds[0]
+    assert pairs_of(ratio, made) == [(f"grpc{number}", f"http{number}") for number in range(3)]
 
 
 def lonely(text: str, **fields: str) -> list[tuple[str, str]]:

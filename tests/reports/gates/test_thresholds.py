@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.gates.require import GateError
-from reports.gates.thresholds import Gates, parse_gates, read_gates
+from reports.gates.require import GateError, parse_require
+from reports.gates.thresholds import Gates, Threshold, parse_gates, read_gates
 
 WHOLE = """\
 [baseline]
@@ -57,6 +57,42 @@ def test_cells_are_chosen_by_patterns_and_numbers() -> None:
     assert chosen.chooses(cell)
     for other in ({"endpoint": "trt-grpc"}, {"batch": 4}, {"level": 8.0}, {"level": None}):
         assert not chosen.chooses(cell | other)
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "tolerated", "kept", "broken"),
+    [
+        ("latency_p99_ms <= 100", None, 100, [99, 100], [100.1]),
+        ("latency_p99_ms <= 100", "0.1", 110, [100, 110], [110.1]),
+        ("images_per_s >= 100", None, 100, [100, 101], [99.9]),
+        ("images_per_s >= 110", "0.1", 100, [100, 110], [99.9]),
+        ("latency_p99_ms / baseline <= 1", None, 1.05, [1.05], [1.06]),
+        ("images_per_s / baseline >= 1", None, 1 / 1.05, [0.953, 2], [0.952]),
+        ("images_per_s / baseline >= 1", "0", 1, [1], [0.999]),
+        ("latency_p99_ms <= 100", "1", 200, [200], [201]),
+    ],
+)
+def test_what_is_tolerated_lies_beyond_the_bound(
+    text: str, least: str | None, tolerated: float, kept: list[float], broken: list[float]
+) -> None:
+    (found,) = parsed(
+        f"[[threshold]]\nrequire = '{text}'\n" + (f"least_effect = {least}" if least else "")
+    ).thresholds
+    assert found.tolerated == pytest.approx(tolerated)
+    assert [found.keeps(value) for value in (*kept, *broken)] == [True] * len(kept) + [False] * len(broken)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "counts"),
+    [
+        *(("failure_ratio <= 0", 1, True), ("failure_ratio <= 0.1", 1, False), ("failures <= 0", 1, False)),
+        *(("failure_ratio <= 0.1", 0, True), ("latency_p50_ms <= 0", 0, False)),
+    ],
+)
+def test_failures_are_counted_where_none_may_fail_or_no_file_says_how_many(
+    text: str, number: int, counts: bool
+) -> None:
+    assert Threshold(number, parse_require(text)).counts is counts
 
 
 def test_lines_are_not_told_where_they_are_not_known() -> None:

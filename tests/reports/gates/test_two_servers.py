@@ -8,58 +8,25 @@ from reports.gates.baseline import load_baseline
 from reports.gates.judge import judge
 from reports.gates.require import GateError
 from reports.gates.thresholds import parse_gates
-from reports.gates.verdict import Verdict
 from tests.reports.builder import Book
-from tests.reports.gates.book import add, judged, outcomes, own, require, source
+from tests.reports.gates.book import add, judged, outcomes, require, source
 from tests.reports.strangers import GRPC, a_book, stranger
 
-SWAY = (1.0, 1.3, 0.8, 1.1, 0.9)
-"""Of the machine, from repeat to repeat: both servers feel it."""
 RATIO = require("new / old >= 0.95", of="'images_per_s'")
 PAIR = "new/b1/c1 / old/b1/c1"
 
 
-def interleaved(times: float, repeats: int = 5, **planned: dict[str, str]) -> Book:
-    """Old and new in turns, the new one so many times as slow, by a percent more or less each time."""
+def interleaved(**planned: dict[str, str]) -> Book:
+    """Old and new in turns, the new one 15 % slower."""
     book = a_book()
     servers = {"old": {"server": "gpu:8000"}, "new": {"server": "gpu:9000"}}
     told = {name: stranger(book, name, **server, **planned.get(name, {})) for name, server in servers.items()}
-    for repeat, sway in enumerate(SWAY[:repeats], 1):
-        off = 1.01 if repeat % 2 else 0.99
-        for name, ms in (("old", 10 * sway), ("new", 10 * sway * times * off)):
+    for repeat in (1, 2, 3):
+        for name, ms in (("old", 10.0), ("new", 11.5)):
             # so many requests came back in each second as one user can make
-            add(book, name, [ms] * 6, repeat=repeat, each=round(1_000 / ms), axes=told[name])
+            add(book, name, [ms] * 8, repeat=repeat, each=round(1_000 / ms), axes=told[name])
     book.footer()
     return book
-
-
-def verdict(folder: Path, book: Book, text: str = RATIO) -> Verdict:
-    (found,) = own(judged(folder, text, book))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("times", "outcome", "ratio"), [(1.15, "fail", 1 / 1.15), (1.0, "pass", 1.0), (0.8, "pass", 1.25)]
-)
-def test_a_slower_new_one_fails_and_an_equal_one_passes(
-    times: float, outcome: str, ratio: float, tmp_path: Path
-) -> None:
-    found = verdict(tmp_path, interleaved(times))
-    assert (found.cell, found.outcome, found.runs) == (PAIR, outcome, 5)
-    assert found.value == pytest.approx(ratio, rel=0.02)
-
-
-@pytest.mark.parametrize("times", [1.0, 1.15])
-def test_few_repeats_tell_neither(times: float, tmp_path: Path) -> None:
-    found = verdict(tmp_path, interleaved(times, repeats=2))
-    assert (found.outcome, found.runs) == ("inconclusive", 2)
-    assert "a ratio takes 3" in found.sentence
-
-
-def test_latency_is_judged_likewise(tmp_path: Path) -> None:
-    text = require("new / old <= 1", of="'latency_p50_ms'")
-    assert verdict(tmp_path / "a", interleaved(1.15), text).outcome == "fail"
-    assert verdict(tmp_path / "b", interleaved(1.0), text).outcome == "pass"
 
 
 @pytest.mark.parametrize(
@@ -70,13 +37,13 @@ def test_latency_is_judged_likewise(tmp_path: Path) -> None:
     ],
 )
 def test_cells_are_chosen_by_what_a_plan_tells_of_them(choice: dict[str, str], tmp_path: Path) -> None:
-    book = interleaved(1.0, new=GRPC | {"model": "siglip-2", "space": "two"})
+    book = interleaved(new=GRPC | {"model": "siglip-2", "space": "two"})
     found = outcomes(judged(tmp_path, require("latency_p50_ms <= 50", **choice), book))
     assert found == {"new/b1/c1": "pass"}
 
 
 def test_a_ratio_is_of_the_models_that_are_chosen(tmp_path: Path) -> None:
-    book = interleaved(1.15)
+    book = interleaved()
     chosen = require("new / old >= 0.95", of="'images_per_s'", model="'siglip'")
     assert outcomes(judged(tmp_path / "a", chosen, book)) == {PAIR: "fail"}
     with pytest.raises(GateError, match="model 'clip': the study has none such"):
@@ -84,14 +51,14 @@ def test_a_ratio_is_of_the_models_that_are_chosen(tmp_path: Path) -> None:
 
 
 def test_the_model_is_chosen_as_the_server_calls_it_where_requests_do_not(tmp_path: Path) -> None:
-    book = interleaved(1.0, new={"model": ""}, old={"model": ""})
+    book = interleaved(new={"model": ""}, old={"model": ""})
     book.header["endpoints"]["new"]["model"] = "ViT-B-32"
     text = require("latency_p50_ms <= 50", model="'ViT-*'")
     assert outcomes(judged(tmp_path, text, book)) == {"new/b1/c1": "pass"}
 
 
 def test_what_only_the_baseline_has_is_chosen_by_its_server_too(tmp_path: Path) -> None:
-    now, then = interleaved(1.0), interleaved(1.0)
+    now, then = interleaved(), interleaved()
     then.header["started_utc"] = "2026-11-20T11:00:00.000Z"
     gone = {"old/b1/c1"}
     now.header["plan"] = [entry for entry in now.header["plan"] if entry["cell"] not in gone]

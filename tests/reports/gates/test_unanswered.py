@@ -10,60 +10,55 @@ from reports.gates.absolute import percentile_ns
 from reports.gates.verdict import kept_text, measured_said
 from reports.histogram.buckets import EMPTY, Buckets, indices_of
 from reports.summary.blocks import BlockSeries, RunBlocks
-from tests.reports.builder import Book
 from tests.reports.gates.book import MS, a_book, judged, own, require, source
-from tests.reports.gates.test_absolute import CELL, one, steady
+from tests.reports.gates.rows import HTTP, Run, one, steady
 
 OPEN = "onnx-http/b1/r50"
 
 
-def failing(each_s: int, seconds: int = 30) -> Book:
+def failing(each_s: int, seconds: int = 30) -> list[Run]:
     """Three runs of 200 successes a second, of 8 to 12 ms, and so many timeouts."""
     return steady(seconds, failed=dict.fromkeys(range(seconds), each_s))
 
 
-def test_timeouts_above_what_a_percentile_leaves_break_every_bound(tmp_path: Path) -> None:
-    found = one(tmp_path, "latency_p95_ms <= 120", failing(20))
+def test_timeouts_above_what_a_percentile_leaves_break_every_bound() -> None:
+    found = one("latency_p95_ms <= 120", failing(20))
     assert (found.outcome, found.value, found.low, found.high) == ("fail", None, None, None)
     assert found.sentence == (
-        f"{CELL}: latency_p95_ms above any limit (95 % CI above any limit to above any limit), "
+        f"{HTTP}: latency_p95_ms above any limit (95 % CI above any limit to above any limit), "
         "at most 120 ms is required."
     )
     assert measured_said(found) == "–"
     assert '"value": null' in kept_text([found])
 
 
-def test_without_a_reply_nothing_shows_that_a_percentile_is_at_least_a_bound(tmp_path: Path) -> None:
-    book = steady(30, each=0, failed=dict.fromkeys(range(30), 50))
-    found = one(tmp_path / "a", "latency_p50_ms >= 40", book)
-    assert (found.outcome, found.more_repeats) == ("inconclusive", None)
-    assert found.sentence == f"{CELL}: no result: latency_p50_ms lies among requests without a reply."
-    again = steady(30, each=0, failed=dict.fromkeys(range(30), 50))
-    assert one(tmp_path / "b", "latency_p50_ms <= 40", again).outcome == "fail"
+def test_without_a_reply_nothing_shows_that_a_percentile_is_at_least_a_bound() -> None:
+    runs = steady(30, each=0, failed=dict.fromkeys(range(30), 50))
+    found = one("latency_p50_ms >= 40", runs)
+    assert (found.outcome, found.more_repeats, found.runs) == ("inconclusive", None, 3)
+    assert found.sentence == f"{HTTP}: no result: latency_p50_ms lies among requests without a reply."
+    assert one("latency_p50_ms <= 40", runs).outcome == "fail"
 
 
-def test_timeouts_move_a_percentile_up(tmp_path: Path) -> None:
+def test_timeouts_move_a_percentile_up() -> None:
     # 4 % have no reply, so that p95 of all is p98.9 of the successes and p50 is p52
-    found = one(tmp_path / "a", "latency_p50_ms <= 120", failing(8))
+    found = one("latency_p50_ms <= 120", failing(8))
     assert (found.outcome, found.value) == ("pass", pytest.approx(10.0, rel=1e-3))
-    high = one(tmp_path / "b", "latency_p95_ms <= 120", failing(8))
+    high = one("latency_p95_ms <= 120", failing(8))
     assert (high.outcome, high.value) == ("inconclusive", pytest.approx(12.0, rel=1e-3))
-    assert one(tmp_path / "c", "latency_p95_ms <= 120", failing(0)).outcome == "pass"
+    assert one("latency_p95_ms <= 120", failing(0)).outcome == "pass"
 
 
-def test_late_and_failed_requests_are_added_up(tmp_path: Path) -> None:
+def test_late_and_failed_requests_are_added_up() -> None:
     # 20 % take 12 ms, 9 % fail: each alone is less than a quarter
-    assert one(tmp_path / "a", "latency_p90_ms <= 11.5", failing(20)).outcome == "fail"
-    both = one(tmp_path / "b", "latency_p50_ms <= 9.5", failing(20))
+    assert one("latency_p90_ms <= 11.5", failing(20)).outcome == "fail"
+    both = one("latency_p50_ms <= 9.5", failing(20))
     assert (both.outcome, both.value) == ("fail", pytest.approx(10.0, rel=1e-3))
 
 
-def test_a_run_in_which_nothing_succeeded_counts(tmp_path: Path) -> None:
-    book = steady(30, runs=2)
-    more = steady(30, runs=3, each=0, failed=dict.fromkeys(range(30), 50))
-    book.header["plan"] += more.header["plan"][2:]
-    book.records += [record for record in more.records if record.get("repeat") == 3]
-    found = one(tmp_path, "latency_p50_ms <= 120", book)
+def test_a_run_in_which_nothing_succeeded_counts() -> None:
+    nothing = steady(30, each=0, failed=dict.fromkeys(range(30), 50))[2]
+    found = one("latency_p50_ms <= 120", [*steady(30, runs=2), nothing])
     assert (found.runs, found.note) == (3, "")
 
 

@@ -1,65 +1,63 @@
 """Studies that are judged as one must be of one thing, and each of them counts once."""
 
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from reports.gates.require import GateError
-from tests.reports.gates.book import a_study, at_other_times, judged, outcomes, require, source
-from tests.reports.gates.test_compared import BASELINE, CELL, RATIO, one
+from reports.gates.source import check_once
+from tests.reports.gates.book import require
+from tests.reports.gates.rows import GRPC, HTTP, Run, a_run, a_source, said_of
+from tests.reports.gates.test_compared import BASELINE, RATIO
 
 HERE, THERE = ({"fingerprint": {"cpu": name}} for name in ("Example CPU", "Other"))
-KEPT = require("latency_p50_ms <= 45")
+KEPT = require("images_per_s >= 45")
 MAY = "[baseline]\nmay_differ = ['cpu']\n"
 DIFFER = "differ in cpu (Example CPU or Other): "
 FIX = "judge each directory alone, or let may_differ of [baseline] allow that."
+BEFORE = ["2026-10-01", "2026-10-02", "2026-10-03"]
 
 
-def test_nothing_is_told_of_studies_of_several_machines_as_if_they_were_of_one(tmp_path: Path) -> None:
-    text = KEPT + RATIO + require("latency_max_ms <= 1") + require("images_per_s >= 1")
-    found = judged(tmp_path / "a", text, a_study(**HERE), a_study(30.0, **THERE))
+def runs(ms: float = 10.0) -> list[Run]:
+    told = {"latency_p95_ms": ms, "latency_max_ms": 2 * ms, "images_per_s": 1_000 / ms}
+    return [a_run(cell, at, **told) for cell in (HTTP, GRPC) for at in (1, 2, 3)]
+
+
+def test_nothing_is_told_of_studies_of_several_machines_as_if_they_were_of_one() -> None:
+    both = a_source(runs(), runs(11.0), headers=[HERE, THERE])
+    found = said_of(both, KEPT + RATIO + require("latency_max_ms <= 1") + require("failure_ratio <= 0"))
     assert {verdict.outcome for verdict in found} == {"inconclusive"}
     assert {verdict.more_repeats for verdict in found} == {None}
-    assert found[1].sentence == f"{CELL}: no run of it counts: its studies {DIFFER}{FIX}"
-    assert found[2].sentence.endswith(f"no run of {CELL} counts: its studies {DIFFER}{FIX}")
-    allowed = judged(tmp_path / "b", KEPT + MAY, a_study(**HERE), a_study(30.0, **THERE))
-    assert {verdict.outcome for verdict in allowed} == {"pass"}
+    assert found[1].sentence == f"{GRPC}: no run of it counts: its studies {DIFFER}{FIX}"
+    assert found[2].sentence.endswith(f"no run of {GRPC} counts: its studies {DIFFER}{FIX}")
+    assert {verdict.outcome for verdict in said_of(both, KEPT + MAY)} == {"pass"}
 
 
-def test_a_baseline_of_several_machines_tells_nothing(tmp_path: Path) -> None:
-    then = [*at_other_times(**HERE), a_study(**THERE)]
-    for number, (now, said) in enumerate(
-        (
-            ([HERE, THERE], f"the baseline's studies {DIFFER}make it of alike ones, or let"),
-            (
-                [HERE],
-                "the conditions are not the baseline's: cpu (Example CPU here, Example CPU or Other in the",
-            ),
-        )
-    ):
-        studies = [a_study(**header) for header in now]
-        found = one(tmp_path / str(number), BASELINE, *studies, baseline=then)
-        assert found.outcome == "inconclusive"
-        assert said in found.sentence
-        allowed = one(tmp_path / f"{number} may", BASELINE + MAY, *studies, baseline=then)
-        assert allowed.outcome == "pass"
+@pytest.mark.parametrize(
+    ("now", "then", "said"),
+    [
+        ([HERE, THERE], [HERE, HERE, THERE], f"the baseline's studies {DIFFER}make it of alike ones, or let"),
+        ([HERE], [HERE, HERE, THERE], "not the baseline's: cpu (Example CPU here, Example CPU or Other in"),
+        ([HERE], [THERE] * 3, "not the baseline's: cpu (Example CPU here, Other in the baseline)"),
+        ([HERE, THERE], [HERE] * 3, "not the baseline's: cpu (Example CPU or Other here, Example CPU in"),
+    ],
+)
+def test_a_baseline_of_other_machines_tells_nothing(
+    now: list[dict[str, Any]], then: list[dict[str, Any]], said: str
+) -> None:
+    source = a_source(*[runs()] * len(now), headers=now)
+    baseline = a_source(*[runs()] * 3, headers=then, began=BEFORE)
+    (found,) = said_of(source, BASELINE, baseline)
+    assert (found.outcome, said in found.sentence) == ("inconclusive", True)
+    (allowed,) = said_of(source, BASELINE + MAY, baseline)
+    assert allowed.outcome == "pass"
 
 
-def test_a_study_is_told_by_its_name_and_when_it_began(tmp_path: Path) -> None:
-    same = a_study(started_utc="2026-11-20T11:00:00.123Z")
-    later = a_study(started_utc="2026-11-20T11:00:00.124Z")
-    other = a_study(started_utc="2026-11-20T11:00:00.123Z", study="step8")
-    assert len(source(tmp_path / "a", same, later, other).sides) == 3
+def test_a_study_is_told_by_its_name_and_when_it_began() -> None:
+    began = ("11:00:00.123Z", "11:00:00.124Z", "11:00:00.123Z")
+    sides = a_source([], [], [], began=began, headers=[{}, {}, {"study": "step8"}]).sides
+    check_once(sides)
     with pytest.raises(GateError) as error:
-        source(tmp_path / "b", later, same, same)
-    place = tmp_path / "b" / "study"
-    assert str(error.value) == (
-        f"{place}3: is named twice, or holds the same study as {place}2: name each once."
-    )
-
-
-def test_a_study_is_no_baseline_of_itself(tmp_path: Path) -> None:
-    then = at_other_times()
-    with pytest.raises(GateError, match=r"baseline2: is named twice, or holds the same study as .*study1"):
-        judged(tmp_path / "a", BASELINE, then[1], baseline=then)
-    assert outcomes(judged(tmp_path / "b", BASELINE, a_study(), baseline=then)) == {CELL: "pass"}
+        check_once([*sides, replace(sides[1], place="again")])
+    assert str(error.value) == "again: is named twice, or holds the same study as study1: name each once."

@@ -1,48 +1,87 @@
-import base64
-import random
-import zlib
-from math import ceil
-from statistics import fmean
+"""Histograms: written and read as the library does, merged without a loss, and percentiles of them."""
 
+import base64
+import zlib
+from collections.abc import Sequence
+from itertools import chain
+from statistics import fmean
+from typing import Any
+
+import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from reports.histogram import buckets, codec
+from reports.histogram.buckets import Buckets
+from tests.bad_input import tried
 from tests.reports.lines import encoded
 
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
-HOUR_NS, MS = 3_600 * 10**9, 1_000_000
-
-
-@pytest.fixture(scope="module")
-def lognormal_ns() -> list[int]:
-    generator = random.Random(7)
-    return sorted(round(20e6 * generator.lognormvariate(0, 0.8)) for _ in range(20_000))
-
-
-def recorded_one_by_one(values_ns: list[int]) -> HdrHistogram:
-    made = HdrHistogram(codec.LOWEST_US, codec.HIGHEST_US, codec.SIGNIFICANT_DIGITS)
-    for value_ns in values_ns:
-        made.record_value(min(max(round(value_ns / codec.NS_PER_US), 0), codec.HIGHEST_US))
-    return made
-
-
-def read(made: HdrHistogram) -> buckets.Buckets:
-    return codec.decoded(made.encode().decode("ascii"))
-
-
-def test_percentiles_are_within_half_a_thousandth_of_the_exact_ones(lognormal_ns: list[int]) -> None:
-    found = buckets.percentiles_ns(codec.merged([encoded(lognormal_ns)]), PERCENTS)
-    exact = [lognormal_ns[ceil(len(lognormal_ns) * percent / 100) - 1] for percent in PERCENTS]
-    assert found == pytest.approx(exact, rel=5e-4)
-
-
-@pytest.mark.parametrize(
-    ("total", "percent", "rank"),
-    [(1, 50, 1), (2, 50, 1), (3, 50, 2), (100, 99, 99), (101, 99, 100), (1_000, 99.9, 999), (7, 0, 1)],
+HOUR_NS = 3_600 * 10**9
+EDGES = st.builds(
+    lambda bits, off: ((1 << bits) + off) * 1_000, st.integers(1, 31), st.sampled_from((-1, 0, 1))
 )
-def test_the_nearest_rank_is_rounded_up(total: int, percent: float, rank: int) -> None:
-    assert buckets.rank(total, percent) == rank
+DURATIONS = st.lists(st.integers(0, 9_000) | EDGES | st.integers(-1_000, HOUR_NS + 10**9), max_size=12)
+WHOLE = base64.b64decode(codec.encoded_ns([])[0])
+FULL = b"\x02" * codec.BUCKETS
+"""The numbers of a histogram with one value in each bucket."""
+
+
+def clamped(values_ns: Sequence[int]) -> list[int]:
+    return [min(max(value_ns, 0), HOUR_NS) for value_ns in values_ns]
+
+
+def held(found: Buckets) -> list[tuple[int, int]]:
+    return list(zip(found.indices.tolist(), found.counts.tolist(), strict=True))
+
+
+@tried(25)
+@given(DURATIONS)
+@example([-1, 0, 499, 500, 1_500, 2_500, HOUR_NS, HOUR_NS + 1, 10**18])
+@example([0] * 300)
+def test_many_at_once_are_written_as_the_library_writes_them_one_by_one(values_ns: list[int]) -> None:
+    """Those out of range are clamped and counted, and nothing of one text is left behind in the next."""
+    made = HdrHistogram(codec.LOWEST_US, codec.HIGHEST_US, codec.SIGNIFICANT_DIGITS)
+    for value_ns in clamped(values_ns):
+        made.record_value(round(value_ns / 1_000))
+    text, outside = codec.encoded_ns(values_ns)
+    assert text == made.encode().decode("ascii")
+    assert outside == sum(not 0 <= value_ns <= HOUR_NS for value_ns in values_ns)
+    counts, found = np.frombuffer(made.counts, np.uint64), codec.decoded(text)
+    assert held(found) == [(at, counts[at]) for at in np.flatnonzero(counts)]
+
+
+@tried(40)
+@given(st.lists(DURATIONS, max_size=6))
+@example([[1_000, 2_000], [2_000, 3_000]])
+@example([[], []])
+def test_parts_are_the_whole_in_whatever_order_and_groups_they_are_merged(parts: list[list[int]]) -> None:
+    values_ns = sorted(clamped([*chain(*parts)]))
+    whole, texts = codec.decoded(encoded(values_ns)), [encoded(part) for part in parts]
+    each = codec.decoded_all(texts)
+    groups = buckets.compact([buckets.compact(each[2:]), buckets.compact(each[:2])])
+    for merged in (codec.merged(texts), codec.merged(reversed(texts)), groups):
+        assert held(merged) == held(whole)
+    together = buckets.together(each)
+    assert together.total == len(values_ns)
+    for found in (together, whole):
+        told = [*buckets.percentiles_ns(found, PERCENTS), buckets.mean_ns(found)]
+        if not values_ns:
+            assert told == [None] * 7
+        else:
+            exact = [values_ns[buckets.rank(len(values_ns), percent) - 1] for percent in PERCENTS]
+            assert told == pytest.approx([*exact, fmean(values_ns)], rel=5e-4, abs=500)
+
+
+@pytest.mark.parametrize("percent", [50.0, 90.0, 95.0, 99.0, 99.9])
+def test_the_rank_of_a_percentile_is_the_least_that_has_so_many_at_or_below_it(percent: float) -> None:
+    totals = range(1, 6_001)
+    assert [buckets.rank(total, percent) for total in totals] == [
+        -(-total * round(10 * percent) // 1_000) for total in totals
+    ]
+    assert (buckets.rank(7, 0), buckets.rank(7, 100)) == (1, 7)
 
 
 def test_a_percentile_is_the_middle_of_its_bucket() -> None:
@@ -51,140 +90,80 @@ def test_a_percentile_is_the_middle_of_its_bucket() -> None:
     assert buckets.percentiles_ns(made, [25, 50, 75, 100]) == [1_000, 2_047_000, 2_048_500, 10_003_500]
 
 
-@pytest.mark.parametrize("count", [0, 1, 300, 20_000])
-def test_many_at_once_are_the_same_text_as_one_by_one(lognormal_ns: list[int], count: int) -> None:
-    values_ns = lognormal_ns[:count]
-    assert codec.encoded_ns(values_ns) == (recorded_one_by_one(values_ns).encode().decode("ascii"), 0)
+def test_very_many_histograms_are_all_read_in_their_order() -> None:
+    texts = [encoded([at * 1_000]) for at in range(7)]
+    assert [held(found) for found in codec.decoded_all(texts * 300)] == [[(at, 1)] for at in range(7)] * 300
+    assert held(codec.merged(texts * 300)) == [(at, 300) for at in range(7)]
+    totals = [found.total for found in codec.decoded_all([with_numbers(FULL), *texts[:3]] * 90)]
+    assert totals == [codec.BUCKETS, 1, 1, 1] * 90
 
 
-def test_the_text_is_what_the_library_itself_reads(lognormal_ns: list[int]) -> None:
-    read, made = HdrHistogram.decode(encoded(lognormal_ns)), recorded_one_by_one(lognormal_ns)
-    assert (read.get_total_count(), read.get_min_value(), read.get_max_value()) == (
-        20_000,
-        made.get_min_value(),
-        made.get_max_value(),
-    )
-    assert list(read.counts)[: made.counts_len] == list(made.counts)
+def test_a_ledger_has_room_for_4_million_filled_buckets_and_for_two_a_byte() -> None:
+    def filled(count: int) -> Buckets:
+        return Buckets(*[np.broadcast_to(np.int64(1), count)] * 2)
 
-
-@pytest.mark.parametrize("bits", range(1, 32))
-def test_every_doubling_has_its_buckets_where_the_library_has_them(bits: int) -> None:
-    for value_us in ((1 << bits) - 1, 1 << bits, (1 << bits) + 1):
-        made = recorded_one_by_one([value_us * 1_000])
-        assert codec.encoded_ns([value_us * 1_000])[0] == made.encode().decode("ascii")
-        assert buckets.percentiles_ns(read(made), [50.0]) == pytest.approx([value_us * 1_000], rel=5e-4)
-
-
-def test_one_text_leaves_nothing_behind_in_the_next(lognormal_ns: list[int]) -> None:
-    before = encoded([1_000])
-    encoded(lognormal_ns)
-    assert encoded([1_000]) == before
+    room = codec.Room(10)
+    room.take([filled(3_000_000), filled(1_000_000)])
+    room.take([filled(20)])
+    for take in (lambda: room.take([filled(1)]), lambda: codec.decoded_all([encoded([1_000])], room)):
+        with pytest.raises(codec.HistogramError, match="are fuller than those of any study of its length"):
+            take()
 
 
 @pytest.mark.parametrize(
-    ("value_ns", "shown_ns", "outside"),
+    "text",
     [
-        (-5, 0, 1),
-        (0, 0, 0),
-        (499, 0, 0),
-        (1_000, 1_000, 0),
-        (HOUR_NS, HOUR_NS, 0),
-        (HOUR_NS + 1, HOUR_NS, 1),
-        (10**18, HOUR_NS, 1),
+        *("", "zzzz", "HISTF", "HISTFAAAAAAA", "é", None, 7),
+        *(encoded([1_000])[:-8], encoded([1_000])[:-2] + "=="),
+        base64.b64encode(WHOLE[:8]).decode(),
+        base64.b64encode(b"\0" + WHOLE[1:]).decode(),
+        base64.b64encode(WHOLE[:8] + zlib.compress(b"\0" + zlib.decompress(WHOLE[8:])[1:])).decode(),
+        base64.b64encode(WHOLE[:8] + zlib.compress(bytes(10_000_000))).decode(),
     ],
 )
-def test_no_duration_is_dropped_and_those_out_of_range_are_counted(
-    value_ns: int, shown_ns: float, outside: int
-) -> None:
-    text, found = codec.encoded_ns([value_ns])
-    assert found == outside
-    for made in (codec.merged([text]), read(recorded_one_by_one([value_ns]))):
-        assert made.total == 1
-        assert buckets.percentiles_ns(made, [50.0]) == pytest.approx([shown_ns], rel=5e-4)
+def test_one_that_is_broken_among_many_is_refused_and_named(text: Any) -> None:
+    for read in (codec.decoded_all, codec.merged):
+        with pytest.raises(codec.HistogramError, match=rf"^'{str(text)[:24]}.*'… is no HdrHistogram \("):
+            read([encoded([1_000]), text, encoded([2_000])])
 
 
-def test_merging_parts_is_the_same_as_recording_the_whole(lognormal_ns: list[int]) -> None:
-    texts = [encoded(lognormal_ns[::2]), encoded(lognormal_ns[1::2])]
-    parts, whole = codec.merged(texts), codec.merged([encoded(lognormal_ns)])
-    assert parts.total == 20_000
-    assert buckets.percentiles_ns(parts, PERCENTS) == buckets.percentiles_ns(whole, PERCENTS)
-    one_by_one = buckets.EMPTY
-    for text in texts:
-        one_by_one = buckets.compact([one_by_one, codec.decoded(text)])
-    assert one_by_one.total == 20_000
-    assert buckets.percentiles_ns(one_by_one, PERCENTS) == buckets.percentiles_ns(whole, PERCENTS)
-
-
-def test_decoded_parts_together_are_the_same_as_merged_ones(lognormal_ns: list[int]) -> None:
-    texts = [encoded(lognormal_ns[::2]), encoded(lognormal_ns[1::2])]
-    together, merged = buckets.together(map(codec.decoded, texts)), codec.merged(texts)
-    assert together.total == 20_000
-    assert buckets.percentiles_ns(together, PERCENTS) == buckets.percentiles_ns(merged, PERCENTS)
-    assert buckets.mean_ns(together) == pytest.approx(fmean(lognormal_ns), rel=1e-4)
-
-
-def test_an_empty_histogram_has_no_percentiles() -> None:
-    assert buckets.percentiles_ns(codec.merged([]), [50.0, 99.0]) == [None, None]
-    assert codec.decoded(encoded([])).total == 0
-    assert buckets.percentiles_ns(buckets.together([]), [50.0]) == [None]
-
-
-def test_many_are_decoded_as_the_library_does(lognormal_ns: list[int]) -> None:
-    texts = [encoded(values) for values in ([], [0], [0] * 70_000, lognormal_ns, [], [HOUR_NS], [MS, 3 * MS])]
-    for found, text in zip(codec.decoded_all(texts), texts, strict=True):
-        counts = enumerate(HdrHistogram.decode(text).counts)
-        assert list(zip(found.indices, found.counts, strict=True)) == [one for one in counts if one[1]]
-
-
-@pytest.mark.parametrize("text", ["zzzz", "", encoded([1_000])[:-8], encoded([1_000])[:-2] + "=="])
-def test_one_that_is_broken_among_many_is_refused(text: str) -> None:
-    with pytest.raises(codec.HistogramError, match="is no HdrHistogram"):
-        codec.decoded_all([encoded([1_000]), text, encoded([2_000])])
-
-
-def test_parts_are_put_together_with_each_bucket_once(lognormal_ns: list[int]) -> None:
-    parts = codec.decoded_all([encoded(lognormal_ns[start::3]) for start in range(3)])
-    found, whole = buckets.compact(parts), codec.decoded(encoded(lognormal_ns))
-    assert (found.indices.tolist(), found.counts.tolist()) == (whole.indices.tolist(), whole.counts.tolist())
-    assert buckets.compact([]).total == 0
-
-
-@pytest.mark.parametrize("text", ["", "zzzz", "HISTF", "HISTFAAAAAAA", "é"])
-def test_what_is_no_histogram_is_named(text: str) -> None:
-    for read in (lambda: codec.merged([text]), lambda: codec.decoded(text)):
-        with pytest.raises(codec.HistogramError, match="is no HdrHistogram"):
-            read()
-
-
-def test_a_histogram_with_other_bounds_is_refused() -> None:
-    with pytest.raises(codec.HistogramError, match=r"other bounds than a ledger's: \(1, 1000000, 2\)"):
-        codec.decoded(HdrHistogram(1, 1_000_000, 2).encode().decode("ascii"))
-
-
-def test_a_histogram_of_which_only_the_head_is_left_is_unreadable() -> None:
-    whole = base64.b64decode(codec.encoded_ns([5_000_000] * 20)[0])
-    with pytest.raises(codec.HistogramError, match="is no HdrHistogram"):
-        codec.decoded(base64.b64encode(whole[:8]).decode())
+@pytest.mark.parametrize("bounds", [(1, 3_600_000_000, 2), (1, 1_000_000, 3), (2, 3_600_000_000, 3)])
+def test_a_histogram_with_other_bounds_is_refused(bounds: tuple[int, int, int]) -> None:
+    with pytest.raises(codec.HistogramError) as refused:
+        codec.decoded(HdrHistogram(*bounds).encode().decode("ascii"))
+    assert str(refused.value).endswith(f"has other bounds than a ledger's: {bounds}")
 
 
 def with_numbers(body: bytes) -> str:
     """A text as `encoded_ns` writes it, with such numbers."""
-    whole = base64.b64decode(codec.encoded_ns([])[0])
-    return base64.b64encode(whole[:8] + zlib.compress(zlib.decompress(whole[8:])[:40] + body)).decode()
+    return base64.b64encode(WHOLE[:8] + zlib.compress(zlib.decompress(WHOLE[8:])[:40] + body)).decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        (FULL, [1] * codec.BUCKETS),
+        (b"\xff\xef\x02", []),  # a gap as wide as all buckets
+        (b"\xfe" + b"\xff" * 6 + b"\x1f", [2**53 - 1]),
+    ],
+)
+def test_the_largest_numbers_are_read(body: bytes, counts: list[int]) -> None:
+    assert codec.decoded(with_numbers(body)).counts.tolist() == counts
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"\x02\x82", "its last number is cut off"),
+        (b"\x02\x82", "is no HdrHistogram (its last number is cut off)"),
         (b"\x80" * 8 + b"\x02", "counts more of one value than anybody can"),
         (b"\x80" * 7 + b"\x20", f"counts {2**53} of one value"),
-        (b"\x02" * 23_553, "it has more buckets than a ledger's"),
-        (b"\xff\xff\x7f", "it has more buckets than a ledger's"),
+        (FULL + b"\x02", "is no HdrHistogram (it has more buckets than a ledger's)"),
+        (b"\xff\xef\x02\x02", "is no HdrHistogram (it has more buckets than a ledger's)"),
+        (b"\xff\xff\x7f", "is no HdrHistogram (it has more buckets than a ledger's)"),
     ],
 )
 def test_numbers_that_no_histogram_has_are_refused(body: bytes, why: str) -> None:
-    good = with_numbers(b"\x02" * 23_552)
-    assert codec.decoded(good).total == 23_552
-    with pytest.raises(codec.HistogramError, match=why):
+    good = with_numbers(FULL)
+    with pytest.raises(codec.HistogramError) as refused:
         codec.decoded_all([good, with_numbers(body), good])
+    assert str(refused.value) == f"a histogram {why}"

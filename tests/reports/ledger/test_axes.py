@@ -53,3 +53,17 @@ def test_where_they_stand_in_tables() -> None:
     assert of_trait("column") == {}, "older ones stand among the first columns, or nowhere"
     assert " ".join(of_trait("gated")) == "channels client workers hosts link congestion variant"
     assert " ".join(of_trait("condition")) == "arrivals max_in_flight channels client"
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "names"),
+    [
+        ("link", ["", "lan"], ["none", "lan"]),
+        ("queue_delay_us", [0, 500, 20_000], ["delay-0ms", "delay-0.5ms", "delay-20ms"]),
+        ("instances", [1, 2], ["1-instance", "2-instances"]),
+        ("topology", [Topology(4), Topology(4, 2)], ["4w", "4w2h"]),
+        ("channels", ["pool:4"], ["pool:4"]),
+    ],
+)
+def test_a_variant_names_their_values(axis: str, values: list[object], names: list[str]) -> None:
+    assert [AXES[axis].name(value) for value in values] == names

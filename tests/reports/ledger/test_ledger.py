@@ -1,8 +1,23 @@
+"""The ledger: what is written is read back, and what is none is refused in one sentence."""
+
+import os
+import resource
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reports.ledger.ledger import LedgerError, LedgerWriter, outline, records_of_runs
+from reports.ledger.files import MOST_BYTES, parsed_toml, whole_file
+from reports.ledger.ledger import (
+    LONGEST_LINE,
+    LedgerError,
+    LedgerWriter,
+    check_header,
+    damage_refused,
+    outline,
+    records_of_runs,
+)
 from tests.reading import read_ledger
 
 HEADER = '{"kind":"header","version":1,"study":"s"}\n'
@@ -14,31 +29,46 @@ def ledger_file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_what_was_written_is_read_back(tmp_path: Path) -> None:
-    writer = LedgerWriter(tmp_path / "ledger.jsonl")
-    writer.write({"kind": "header", "version": 1, "title": "naïve\n|"})
-    writer.write({"kind": "run", "cell": "a", "repeat": 1})
-    writer.write({"kind": "from-the-future", "x": [1]})
-    writer.close()
-    writer.close()
+def window(cell: str, second: int, repeat: int = 1) -> str:
+    return (
+        f'{{"kind":"window","cell":"{cell}","repeat":{repeat},"phase":"measure","second":{second},"ok":1}}\n'
+    )
+
+
+def test_what_was_written_is_read_back_and_what_exists_is_written_on(tmp_path: Path) -> None:
+    for records in (
+        [{"kind": "header", "version": 2, "title": "naïve\n|"}, {"kind": "run", "cell": "a", "repeat": 1}],
+        [{"kind": "from-the-future", "x": [1]}],
+    ):
+        writer = LedgerWriter(tmp_path / "ledger.jsonl")
+        for record in records:
+            writer.write(record)
+        writer.close()
+        writer.close()
     ledger = read_ledger(tmp_path / "ledger.jsonl")
-    assert ledger.header["title"] == "naïve\n|"
-    assert ledger.of_kind("run") == [{"kind": "run", "cell": "a", "repeat": 1}]
-    assert len(ledger.records) == 2
+    assert ledger.header == {"kind": "header", "version": 2, "title": "naïve\n|"}
+    assert ledger.records == (
+        {"kind": "run", "cell": "a", "repeat": 1},
+        {"kind": "from-the-future", "x": [1]},
+    )
     assert not ledger.cut_line
 
 
-def test_each_record_is_on_disk_at_once_as_one_compact_line(tmp_path: Path) -> None:
-    writer = LedgerWriter(tmp_path / "ledger.jsonl")
+def test_each_record_is_on_disk_at_once_as_one_compact_line_and_half_a_line_never(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    writer = LedgerWriter(path)
     writer.write({"kind": "cold", "n": 1})
-    assert (tmp_path / "ledger.jsonl").read_text() == '{"kind":"cold","n":1}\n'
-    writer.close()
-
-
-def test_a_number_that_json_lacks_is_refused(tmp_path: Path) -> None:
-    writer = LedgerWriter(tmp_path / "ledger.jsonl")
     with pytest.raises(ValueError, match="JSON compliant"):
         writer.write({"kind": "cold", "n": float("nan")})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            writer.write({"kind": "cold", "n": 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    writer.write({"kind": "cold", "n": 3})
+    assert path.read_text() == '{"kind":"cold","n":1}\n{"kind":"cold","n":3}\n'
     writer.close()
 
 
@@ -61,7 +91,15 @@ def test_a_whole_last_line_without_its_newline_is_kept(tmp_path: Path) -> None:
         ("", "is empty: the study stopped before its header, run it again."),
         ('{"kind":"cold"}\n', "line 1 is no header"),
         ("PK\x03\x04", "line 1 is no header"),
-        (HEADER.replace("1", "7", 1), "has version 7 and this program reads 1"),
+        (window("a", 1), "line 1 is no header"),
+        (
+            HEADER.replace("1", "3", 1),
+            "has version 3 and this program reads 1 and 2: use the inferswarm that",
+        ),
+        (HEADER.replace('"version":1,', ""), "has version None and this program reads 1 and 2"),
+        (HEADER + '{"kind":"window","cell":"a"}\n', "line 2: a window of no run: fix or delete that line"),
+        (HEADER + '{"kind":"caveat","repeat":1}\n', "line 2: a caveat of no run: fix or delete that line"),
+        (HEADER + "oops\n" + window("a", 1) * 2, "line 2 is broken: fix or delete that line"),
         (HEADER + "oops\n" + '{"kind":"cold"}\n', "line 2 is broken: fix or delete that line"),
         (HEADER + "[1]\n" + '{"kind":"cold"}\n', "line 2 is broken"),
         (HEADER + "[" * 100_000 + "\n" + '{"kind":"cold"}\n', "line 2 is broken"),
@@ -87,15 +125,108 @@ def test_numbers_and_texts_are_as_json_has_them_and_half_a_character_is_a_questi
     assert record["t"] == "\U0001f600 ? \\ud800"
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"ledger\.jsonl: cannot be read \(No such file or directory\)"):
-        read_ledger(tmp_path / "ledger.jsonl")
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda path: None, "No such file or directory"),
+        (os.mkdir, "Is a directory"),
+        (os.mkfifo, "it is no regular file"),
+    ],
+)
+def test_a_place_without_a_file_is_named(tmp_path: Path, make: Any, why: str) -> None:
+    make(tmp_path / "ledger.jsonl")
+    with pytest.raises(LedgerError) as refusal:
+        outline(tmp_path / "ledger.jsonl")
+    said = f"{tmp_path}/ledger.jsonl: cannot be read ({why}): name a directory that a study wrote."
+    assert str(refusal.value) == said
 
 
-def window(cell: str, second: int, repeat: int = 1) -> str:
-    return (
-        f'{{"kind":"window","cell":"{cell}","repeat":{repeat},"phase":"measure","second":{second},"ok":1}}\n'
-    )
+def test_a_line_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
+    path = ledger_file(tmp_path, HEADER)
+    os.truncate(path, len(HEADER) + LONGEST_LINE)
+    with pytest.raises(LedgerError, match="line 2 is endless: this is not a ledger, or damaged"):
+        outline(path)
+
+
+def test_a_file_of_an_editor_that_marks_its_bytes_is_read(tmp_path: Path) -> None:
+    assert outline(ledger_file(tmp_path, "\ufeff" + HEADER)).header["study"] == "s"
+
+
+def test_a_small_file_is_read_whole_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    path.touch()
+    os.truncate(path, MOST_BYTES)
+    assert len(whole_file(path)) == MOST_BYTES
+    os.truncate(path, MOST_BYTES + 1)
+    for place, why in ((path, "larger than 64 MB"), (tmp_path, "Is a directory"), ("nul\0", "NUL in it")):
+        with pytest.raises(OSError, match=why):
+            whole_file(place)
+
+
+def test_toml_has_numbers_of_64_bits_and_an_end() -> None:
+    assert parsed_toml(f"a = [{-(2**63)}, {2**63 - 1}]") == {"a": [-(2**63), 2**63 - 1]}
+    for text in (f"a = {2**63}", f"a = [1, {{b = {-(2**63) - 1}}}]"):
+        with pytest.raises(ValueError, match="it has a number of more than 64 bits"):
+            parsed_toml(text)
+    with pytest.raises(ValueError, match="it is nested too deeply"):
+        parsed_toml("a = " + "[" * 5_000)
+
+
+SHAPES: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "a text": ("study title size started_utc", ("x", "")),
+    "an object": ("options fingerprint images", ({}, {"a": 1}, {"a": {}}, {"a": {}, "b": 1}, None)),
+    "an object of objects": ("endpoints backends", ({}, {"a": {}}, None)),
+    "a list of objects": ("plan links hosts", ([], [{}], None)),
+}
+HEADER_FIELDS: dict[str, Any] = {**dict.fromkeys(("study", "title", "size", "started_utc"), "x"), "plan": []}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_field_of_the_header_has_its_shape_or_is_null_where_it_is_not_required(shape: str) -> None:
+    names, good = SHAPES[shape]
+    values = [7, "x", None, {}, {"a": 1}, {"a": {}}, [], [{}], [1], [{}, 1], {"a": {}, "b": 1}]
+    for name, value in product(names.split(), values):
+        header = HEADER_FIELDS | {name: value}
+        if value in good and (value is not None or name != "plan"):
+            check_header(header, "here")
+        else:
+            with pytest.raises(LedgerError) as refusal:
+                check_header(header, "here")
+            said = f"here: the header's {name} is not {shape}: fix line 1, or run the study again."
+            assert str(refusal.value) == said
+
+
+@pytest.mark.parametrize("name", HEADER_FIELDS)
+def test_a_field_of_the_header_that_is_required_is_there(name: str) -> None:
+    header = {known: value for known, value in HEADER_FIELDS.items() if known != name}
+    with pytest.raises(LedgerError, match=f"here: the header lacks {name}: run the study again"):
+        check_header(header, "here")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        ZeroDivisionError,
+        RecursionError,
+    ],
+)
+def test_whatever_damage_brings_about_is_one_sentence_and_its_words_are_cut(error: type[Exception]) -> None:
+    with pytest.raises(LedgerError) as refusal, damage_refused("here"):
+        raise error("x" * 5_000)
+    quoted = f"{error.__name__}('{'x' * 5_000}"[:200]
+    said = f"here: a record is not what a ledger holds ({quoted}): it was edited or damaged."
+    assert str(refusal.value) == said
+
+
+def test_an_error_that_no_record_can_bring_about_is_let_through() -> None:
+    with pytest.raises(NameError), damage_refused("here"):
+        raise NameError("undefined")
 
 
 def test_a_first_look_tells_what_is_of_no_run_and_how_far_each_run_reaches(tmp_path: Path) -> None:

@@ -173,10 +173,12 @@ def test_each_run_has_seconds_of_its_own(tmp_path: Path) -> None:
     book = Book()
     for repeat in (1, 2):
         book.records.append(start_line(book.plan("onnx-http", 2, 4, repeat)))
-        book.records.append(ended(0, "w0", [MS] * repeat) | {"repeat": repeat})
+        spread = {"spread_milli_images": 500} if repeat == 1 else {}
+        book.records.append(ended(0, "w0", [MS] * repeat) | {"repeat": repeat} | spread)
     book.plan("onnx-grpc", 2, 4)
-    found = load_study(book.write(tmp_path)).timeline
-    assert [(second.repeat, second.requests_per_s) for second in found] == [(1, 1), (2, 2)]
+    found = load_study(book.write(tmp_path))
+    told = [(second.repeat, second.requests_per_s, second.images_per_s) for second in found.timeline]
+    assert (told, found.is_spread) == ([(1, 1, 0.5), (2, 2, 4)], True)
 
 
 def test_the_file_has_the_agreed_columns_and_leaves_the_unknown_empty(tmp_path: Path) -> None:

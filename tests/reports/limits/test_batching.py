@@ -1,5 +1,6 @@
 """Batches as the limit: flat executions that are not full, batching that is off, and one slow size."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,11 +8,11 @@ import pytest
 from reports.fold.server import Batches, Cold, Executed
 from reports.fold.windows import Offered
 from reports.limit import Limit
-from reports.limits.batching import fit_of
+from reports.limits.batching import CAN_BE_SLOW, FILL, fit_of, of_batches, pooled, server_of, slow_shape
 from reports.limits.neighbours import among_neighbours
 from reports.limits.rules import limit_of
 from reports.summary.summary import Summary
-from tests.reports.limit_runs import MS, at_server
+from tests.reports.limit_runs import MS, a_run, at_server
 from tests.reports.parts import changed
 
 FLAT_MS = 8.0
@@ -77,28 +78,12 @@ def test_of_a_flat_curve_users_are_the_limit(users: int, size: int) -> None:
     assert "instances" not in limit.advice
 
 
-def test_a_gpu_that_always_runs_some_kernel_is_not_full_for_that() -> None:
-    """Its utilisation is the share of time with any kernel, however small."""
-    [limit] = limits(flat(4, 4, gpu_util_pct=100.0))
-    assert limit.code == "batches-not-full"
-
-
 def test_the_three_levels_together_say_what_more_users_gained() -> None:
     first, second, third = limits(flat(4, 4), flat(16, 8), flat(64, 25))
     assert {limit.code for limit in (first, second, third)} == {"batches-not-full"}
     assert first.evidence.endswith("; 16 users got 100 % more images/s than 4")
     assert second.evidence.endswith("; 64 users got 212 % more images/s than 16")
     assert "users got" not in third.evidence
-
-
-def test_batches_that_fewer_than_are_under_way_join_may_wait_longer() -> None:
-    [limit] = limits(flat(16, 8))
-    assert limit.advice == (
-        "Add users (or a larger --batch, or a longer batching delay): the executions have room for more "
-        "images."
-    )
-    [joined] = limits(flat(4, 4))
-    assert "longer batching delay" not in joined.advice
 
 
 def test_one_user_sees_a_single_size_and_other_levels_have_the_rest() -> None:
@@ -109,34 +94,12 @@ def test_one_user_sees_a_single_size_and_other_levels_have_the_rest() -> None:
     assert "executions had 1.00 of at most 32 images" in both[0].evidence
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"server.batches": taking({1: (10, 8.0), 8: (600, 64.0)})},  # no cheaper by the image
-        {"server.batches": taking({1: (4, 8.0), 8: (600, 8.0)})},  # seldom seen
-        {"server.batches": taking({6: (100, 8.0), 8: (600, 8.0)})},  # too near each other
-        {"server.batches": {}},
-        {"serving": {"instances": 1, "max_batch": 8, "batching": True}},  # full
-        {"serving": {"instances": 1, "max_batch": None, "batching": True}},
-        {"serving": {"instances": 1, "max_batch": 32, "batching": None}},
-    ],
-)
-def test_without_a_curve_or_room_the_server_stays_the_limit(changes: dict[str, Any]) -> None:
-    [limit] = limits(flat(16, 8, **changes))
-    assert limit.code in ("server-queue", "server-compute")
-
-
 def test_where_a_full_batch_waits_the_batcher_does_not_take_it() -> None:
     [limit] = limits(flat(64, 8))
     assert limit.code == "batches-not-full"
     assert limit.advice.startswith("Let batches fill, since the requests for a full one are waiting")
     first, _ = limits(flat(64, 8), flat(128, 16))
     assert first.advice.startswith("Add users: the next level of this study got more images/s. Let batches")
-
-
-def test_where_more_users_brought_nothing_batches_are_no_matter() -> None:
-    first, _ = limits(flat(16, 8), executing(32, {8: (600, FLAT_MS)}))
-    assert first.code == "server-compute"
 
 
 def test_one_user_who_waits_for_others_that_do_not_come() -> None:
@@ -154,13 +117,6 @@ def test_one_user_who_waits_for_others_that_do_not_come() -> None:
     assert (
         first.advice == "Add users or use a larger --batch, or lower the batching delay (--queue-delay-us)."
     )
-
-
-def test_arrivals_fill_batches_at_a_higher_rate() -> None:
-    open_load = {"load": "open", "arrivals": "poisson", "due": 1_000, "offered": Offered(950.0, 1, 5.0)}
-    [limit] = limits(flat(16, 8, **open_load | {"level": 950.0}))
-    assert limit.code == "batches-not-full"
-    assert limit.advice == "Raise the rate: the executions have room for more images."
 
 
 def test_more_arrivals_do_not_fill_batches_that_leave_requests_waiting() -> None:
@@ -188,37 +144,6 @@ def test_a_batcher_that_does_not_fill_where_enough_requests_wait() -> None:
     assert first.advice.startswith("More users would not help, since batches are no larger where")
 
 
-KNEE = {1: (625, 8.0), 2: (625, 8.0), 4: (625, 8.0), 8: (312, 16.0)}
-
-
-@pytest.mark.parametrize(
-    "sizes",
-    [KNEE, {1: (625, 8.0), 3: (600, 8.0), 4: (300, 8.0), 6: (300, 12.0), 7: (50, 14.0), 8: (312, 16.0)}],
-)
-def test_a_device_that_fills_up_within_the_known_sizes(sizes: dict[int, tuple[int, float]]) -> None:
-    """From four images on it takes as much longer as there are more: a straight line hides that."""
-    fit = fit_of(taking(sizes))
-    assert fit is not None
-    assert fit.images_per_ns(16) == pytest.approx(0.5 / MS)
-    levels = [executing(users, {users: (600, took)}) for users, took in ((1, 8.0), (2, 8.0), (4, 8.0))]
-    found = limits(*levels, executing(16, {8: (312, 16.0)}))
-    assert found[3].code == "server-queue"
-    assert "more instances" in found[3].advice
-
-
-def test_near_sizes_at_the_top_do_not_tell_a_slope() -> None:
-    """Of seven and eight images a twentieth more by chance is no device that fills up."""
-    fit = fit_of(taking({1: (600, 8.0), 6: (300, 8.0), 7: (300, 7.8), 8: (300, 8.2)}))
-    assert fit is not None
-    assert fit.images_per_ns(16) == pytest.approx(16 / (9.0 * MS))
-
-
-def test_a_curve_that_rises_slowly_is_told_by_its_ends() -> None:
-    first, _ = limits(executing(2, {1: (500, 8.0)}), executing(32, {16: (300, 12.0)}))
-    assert first.code == "batches-not-full"
-    assert "took 8.0 ms with 1 image and 12.0 with 16; with 32 images they would give" in first.evidence
-
-
 def test_requests_that_do_not_share_executions() -> None:
     """Sixteen users of one image; what larger executions take is known from a cell of batch 8."""
     serving = {"instances": 1, "max_batch": 32, "batching": False}
@@ -231,13 +156,6 @@ def test_requests_that_do_not_share_executions() -> None:
     assert "executions took 8.0 ms with 1 image and 9.0 with 8" in off.evidence
     assert off.advice.startswith("Turn on dynamic_batching")
     assert larger.code == "batching-off"
-
-
-def test_batching_is_no_help_to_a_device_that_works_image_by_image() -> None:
-    serving = {"instances": 1, "max_batch": 32, "batching": False}
-    single = executing(16, {1: (900, 8.0)}, serving=serving)
-    found = limits(single, executing(16, {8: (100, 64.0)}, batch=8, serving=serving))
-    assert [limit.code for limit in found] == ["server-queue", "server-queue"]
 
 
 def test_one_slow_size_among_those_of_a_run() -> None:
@@ -253,35 +171,6 @@ def test_one_slow_size_among_those_of_a_run() -> None:
     assert limit.advice.startswith("Avoid this size of a batch (another --batch, or preferred_batch_size)")
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        {2: (200, 8.0), 3: (200, 20.0), 4: (200, 8.2)},  # two and a half times
-        {2: (2_000, 8.0), 3: (6, 100.0), 4: (2_000, 8.2)},  # a fiftieth of the time
-        {2: (20, 8.0), 3: (4, 480.0), 4: (20, 8.2)},  # four executions
-        {2: (200, 8.0), 8: (200, 60.0)},  # nearly in proportion
-        {3: (200, 480.0)},  # nothing to compare with
-    ],
-)
-def test_sizes_that_are_not_slow(sizes: dict[int, tuple[int, float]]) -> None:
-    limit = limit_of(executing(4, sizes))
-    assert limit is not None
-    assert limit.code != "slow-shape"
-
-
-def test_a_slow_size_whose_neighbours_are_in_other_cells() -> None:
-    cells = [executing(1, {size: (90, took)}, batch=size) for size, took in ((2, 8.0), (3, 480.0), (4, 8.2))]
-    found = limits(*cells)
-    assert found[1].code == "slow-shape"
-    assert "slow-shape" not in (found[0].code, found[2].code)
-
-
-def test_the_smallest_size_is_not_slow_by_other_cells_alone() -> None:
-    """A device at its idle clocks is slow at whatever one user asks for."""
-    cells = [executing(1, {1: (90, 30.0)}), executing(16, {8: (90, 8.0)})]
-    assert "slow-shape" not in [limit.code for limit in limits(*cells)]
-
-
 def test_a_cold_size_is_no_slow_one() -> None:
     sizes = {2: (200, 8.0), 3: (20, 480.0), 4: (200, 8.2)}
     limit = limit_of(executing(4, sizes, cold_share=0.6, cold_batches=(3,)))
@@ -292,10 +181,218 @@ def test_a_cold_size_is_no_slow_one() -> None:
     assert untold.code != "slow-shape"
 
 
-def test_the_time_of_an_execution_by_its_size() -> None:
-    fit = fit_of(taking({1: (10, 5.0), 4: (10, 8.0), 16: (10, 20.0)}))
+SIZES = dict[int, tuple[int, float]]
+LIMITED = Limit("server-queue", "requests waited", "More instances.")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "slow"),
+    [
+        # three times what the slower of both neighbours takes
+        ({2: (200, 8.0), 3: (200, 24.6), 4: (200, 8.2)}, 3),
+        ({2: (200, 8.0), 3: (200, 24.5), 4: (200, 8.2)}, None),
+        ({2: (200, 8.2), 3: (200, 24.5), 4: (200, 8.0)}, None),
+        # of the larger ones the fastest is the neighbour, of the smaller ones the next
+        ({1: (200, 2.0), 2: (200, 8.0), 3: (200, 30.0), 4: (200, 29.0), 8: (200, 9.0)}, 3),
+        # in proportion to a smaller one alone, and as long as a larger one alone
+        ({2: (200, 8.0), 8: (200, 96.0)}, 8),
+        ({2: (200, 8.0), 8: (200, 95.9)}, None),
+        ({3: (200, 24.0), 4: (200, 8.0)}, 3),
+        ({3: (200, 23.9), 4: (200, 8.0)}, None),
+        ({3: (200, 480.0)}, None),
+        # a tenth of all execution time, and five executions
+        ({2: (450, 8.0), 3: (10, 80.0), 4: (450, 8.0)}, 3),
+        ({2: (450, 8.0), 3: (10, 80.0), 4: (451, 8.0)}, None),
+        ({2: (20, 8.0), 3: (5, 80.0), 4: (20, 8.0)}, 3),
+        ({2: (20, 8.0), 3: (4, 480.0), 4: (20, 8.0)}, None),
+        # of several the one that takes most of the time
+        ({1: (100, 8.0), 2: (9, 100.0), 4: (100, 8.0), 5: (5, 200.0), 8: (100, 8.0)}, 5),
+    ],
+)
+def test_which_size_is_slow(sizes: SIZES, slow: int | None) -> None:
+    limit = slow_shape(executing(4, sizes))
+    assert (limit and limit.evidence.partition(" took ")[0]) == (
+        slow and f"executions of {slow} image{'s' if slow > 1 else ''}"
+    )
+
+
+def test_a_slow_size_matters_to_a_server_that_is_full_or_has_most_of_the_time() -> None:
+    sizes = {2: (200, 8.0), 3: (20, 480.0), 4: (200, 8.2)}
+    shares = ((0.8, 0.1), (0.79, 0.5), (0.79, 0.49), (None, 0.5))
+    runs = [
+        at_server(0, 100 * share, 100, server_busy=busy, **{"server.batches": taking(sizes)})
+        for busy, share in shares
+    ]
+    assert [bool(slow_shape(run)) for run in runs] == [True, True, False, True]
+
+
+def test_a_slow_size_among_those_of_other_cells() -> None:
+    run = executing(1, {3: (90, 480.0)})
+    others = taking({2: (90, 8.0), 3: (90, 8.0), 4: (90, 8.2)})
+    limit = slow_shape(run, others)
+    assert limit is not None
+    assert limit.evidence == (
+        "executions of 3 images took 480 ms, those of 2 and 4 8.0 and 8.2 ms; "
+        "they were 100 % of all execution time"
+    )
+    # a device at its idle clocks is slow at whatever one user asks for
+    assert slow_shape(run, taking({4: (90, 8.2)})) is None
+    assert slow_shape(run, taking({2: (90, 8.0)})) is not None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "base_ms", "each_ms", "beyond_ms"),
+    [
+        ({1: (10, 5.0), 4: (10, 8.0), 16: (10, 20.0)}, 4.0, 1.0, 1.0),
+        # weighed by counts: most are of one image
+        ({1: (30, 5.0), 4: (10, 8.0), 16: (5, 10.0)}, 5.0653, 0.34708, 0.34708),
+        # as short as they can be of the larger ones
+        ({1: (10, 10.0), 16: (10, 8.0)}, 9.0, 0.0, 0.0),
+        # in the last part it takes longer for each, told from a size that is not too near
+        ({1: (10, 8.0), 3: (10, 8.0), 4: (10, 12.0)}, 6.2857, 1.1429, 4.0),
+        ({1: (10, 8.0), 4: (10, 8.0), 5: (10, 12.0)}, 6.7692, 0.76923, 1.0),
+        # a slow size is none of the curve
+        ({1: (10, 5.0), 3: (10, 480.0), 4: (10, 8.0), 16: (10, 20.0)}, 4.0, 1.0, 1.0),
+        # twice the size, at four fifths of the time for an image
+        ({6: (10, 10.0), 12: (10, 16.0)}, 4.0, 1.0, 1.0),
+    ],
+)
+def test_the_time_of_an_execution_by_its_size(
+    sizes: SIZES, base_ms: float, each_ms: float, beyond_ms: float
+) -> None:
+    fit = fit_of(taking(sizes))
     assert fit is not None
-    assert (fit.base_ns, fit.each_ns) == pytest.approx((4 * MS, 1 * MS))
-    assert fit.images_per_ns(32) == pytest.approx(32 / (36 * MS))
-    assert fit_of(taking({1: (10, 5.0), 16: (10, 70.0)})) is None
-    assert fit_of({}) is None
+    found = (fit.base_ns, fit.each_ns, fit.beyond_ns)
+    assert found == pytest.approx((base_ms * MS, each_ms * MS, beyond_ms * MS), rel=1e-3)
+    assert (fit.largest, fit.largest_ns) == (max(sizes), sizes[max(sizes)][1] * MS)
+    longest_ms = max(base_ms + 32 * each_ms, sizes[max(sizes)][1] + beyond_ms * (32 - max(sizes)))
+    assert fit.images_per_ns(32) == pytest.approx(32 / (longest_ms * MS), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "sizes", [{}, {1: (10, 5.0)}, {6: (10, 10.0), 11: (10, 10.0)}, {6: (10, 10.0), 12: (10, 16.1)}]
+)
+def test_sizes_that_tell_no_curve(sizes: SIZES) -> None:
+    assert fit_of(taking(sizes)) is None
+
+
+def test_executions_of_one_server_are_taken_together() -> None:
+    """Sizes that were cold in a run are left out of it, and those that were seldom executed of all."""
+    sizes = taking({1: (3, 8.0), 2: (4, 8.0), 4: (20, 9.0), 8: (20, 0.0)})
+    cold = {"server.cold": Cold(0.01, (4,)), "cell": "other", "level": 9}
+    runs = [a_run(**{"server.batches": sizes} | more) for more in ({}, cold)]
+    assert pooled(runs) == {server_of(runs[0]): taking({1: (6, 8.0), 2: (8, 8.0), 4: (20, 9.0)})}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"endpoint": "b-http"},
+        {"shares": "triton"},
+        {"backend": "onnx"},
+        {"model": "clip"},
+        {"instances": 2},
+        {"serving": {"instances": 2}},
+    ],
+)
+def test_executions_of_other_servers_models_and_settings_are_apart(other: dict[str, Any]) -> None:
+    assert server_of(a_run()) != server_of(a_run(**other))
+    shared = [a_run(endpoint=name, shares="triton", model="clip") for name in ("a-http", "a-grpc")]
+    assert server_of(shared[0]) == server_of(shared[1])
+
+
+def test_a_slow_size_is_not_what_limits_a_link() -> None:
+    run = executing(4, {2: (200, 8.0), 3: (20, 480.0), 4: (200, 8.2)})
+    told = [
+        of_batches(changed(run, limit=replace(LIMITED, code=code)), {}) for code in ("link", *CAN_BE_SLOW)
+    ]
+    assert [limit and limit.code for limit in told] == [None, *["slow-shape"] * 3]
+
+
+def filled(sizes: SIZES, users: float = 16.0, **changes: Any) -> Limit | None:
+    """What they say of the limit of a run whose server is full and has a queue."""
+    known: dict[str, Any] = {"serving": ONE, "server_busy": 0.97, "level": users, "in_flight": users}
+    known |= {"measure_ns": None, "server.batches": taking(sizes), "executed_batch": None, "limit": LIMITED}
+    run = at_server(20, 10, 40, **known | changes)
+    return of_batches(run, run.server.batches)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "changes", "said"),
+    [
+        # at least 15 % more, and no further than twice the largest size
+        ({1: (5, 8.0), 8: (95, 9.0)}, {}, "with 16 images they would give 1.85 times as many a second"),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"serving": ONE | {"max_batch": 12}}, "with 12 images they would give"),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"serving": ONE | {"max_batch": 8}}, ""),
+        ({1: (5, 8.0), 16: (95, 12.0)}, {"serving": ONE | {"max_batch": 20}}, "with 20 images they would"),
+        ({1: (5, 8.0), 16: (95, 12.0)}, {"serving": ONE | {"max_batch": 18}}, ""),
+        ({1: (5, 8.0), 8: (95, 8.8)}, {}, "and took 8.8 ms whatever their size; with"),
+        ({1: (5, 8.0), 8: (95, 8.9)}, {}, "and took 8.0 ms with 1 image and 8.9 with 8; with"),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {}, "executions had 7.65 of at most 32 images and took"),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"executed_batch": 4.0}, "executions had 4.00 of at most 32 images"),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"server_busy": None}, ""),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"serving": ONE | {"batching": None}}, ""),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"limit": Limit("link", "full", "A faster one.")}, ""),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"limit": None}, ""),
+    ],
+)
+def test_what_full_batches_would_give(sizes: SIZES, changes: dict[str, Any], said: str) -> None:
+    limit = filled(sizes, **changes)
+    assert (limit.code if limit else "") == ("batches-not-full" if said else "")
+    assert said in (limit.evidence if limit else "")
+
+
+@pytest.mark.parametrize(
+    ("users", "changes", "code", "said"),
+    [
+        # so many as are under way share an execution
+        (6.0, {}, "batching-off", "with 6 images they would give"),
+        (3.0, {"batch": 2}, "batching-off", "with 6 images they would give"),
+        (12.0, {"serving": {"instances": 2}}, "batching-off", "with 6 images they would give"),
+        (60.0, {}, "batching-off", "with 16 images they would give"),
+        (60.0, {"serving": {"max_batch": 12}}, "batching-off", "with 12 images they would give"),
+        (1.0, {}, "", ""),
+        (60.0, {"serving": {"max_batch": None}}, "", ""),
+        (60.0, {"limit": Limit("server-compute", "compute took", "A faster one.")}, "", ""),
+        (60.0, {"server_busy": None}, "", ""),
+        (60.0, {"serving": {"batching": None}}, "", ""),
+    ],
+)
+def test_what_sharing_executions_would_give(
+    users: float, changes: dict[str, Any], code: str, said: str
+) -> None:
+    serving = ONE | {"batching": False} | changes.get("serving", {})
+    limit = filled({1: (95, 8.0), 8: (5, 9.0)}, users, **changes | {"serving": serving})
+    assert (limit.code if limit else "") == code
+    assert said in (limit.evidence if limit else "")
+
+
+USERS, LONGER, RATE = "Add users (or a larger --batch)", ", or a longer batching delay)", "Raise the rate"
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        # three quarters of the images under way are in an execution
+        ({"executed_batch": 12.0}, f"{USERS}: the executions have room for more images."),
+        ({"executed_batch": 11.9}, "Add users (or a larger --batch, or a longer batching delay): "),
+        ({"executed_batch": 12.0, "batch": 2}, "Add users (or a larger --batch, or a longer batching delay)"),
+        ({"executed_batch": 12.0, "batch": 2, "serving": ONE | {"instances": 2}}, USERS),
+        # 1,600 images a second that wait for 20 ms are 32 in the queue
+        ({"images_per_s": 1_600.0}, FILL),
+        ({"images_per_s": 1_599.0}, "Add users"),
+        ({"images_per_s": 1_600.0, "serving": ONE | {"instances": 2}}, "Add users"),
+        ({"images_per_s": 3_200.0, "serving": ONE | {"instances": 2}}, FILL),
+        ({"images_per_s": 1_600.0, "load": "open"}, FILL),
+        ({"load": "open"}, "Raise the rate: the executions have room for more images."),
+        ({"serving": ONE | {"batching_delay_ns": 20 * MS}}, "Add users or use a larger --batch, or lower th"),
+    ],
+)
+def test_how_executions_get_more_images(changes: dict[str, Any], advice: str) -> None:
+    limit = filled({1: (5, 8.0), 8: (95, 9.0)}, **changes)
+    assert limit is not None
+    assert limit.advice.startswith(advice)
+    waited = "; requests waited 20.0 of 40.0 ms for a batch to fill"
+    assert limit.evidence.endswith(waited) is (
+        "batching_delay_ns" in str(changes.get("serving")) and "lower" in advice
+    )

@@ -9,12 +9,12 @@ import pytest
 from reports.caveat import caveat
 from reports.ledger.axes import Topology
 from reports.limit import Limit
-from reports.limits.neighbours import UNSOUND, UNTESTED, Neighbour, among_neighbours
+from reports.limits.neighbours import UNSOUND, UNTESTED, Neighbour, among_neighbours, is_sound
 from reports.limits.rules import limit_of
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
-from tests.reports.limit_runs import MS, PATH, a_run, at_server, on_path
+from tests.reports.limit_runs import MS, a_run, at_server, on_path
 from tests.reports.lines import health_line, triton
 from tests.reports.parts import changed
 
@@ -195,8 +195,6 @@ def test_a_server_that_gives_as_much_more_as_there_are_users_is_not_seen_to_be_f
 @pytest.mark.parametrize(
     "runs",
     [
-        [silent(4, 200.0), silent(16, 700.0)],  # 3.5 times of 4
-        [silent(10, 500.0), silent(16, 800.0)],  # fewer than twice the users
         [silent(4, 200.0), silent(16, 800.0, server_busy=0.95)],
         [silent(4, 200.0), silent(16, 800.0, host_cpu_pct=97.0, cpu_wait_pct=1.0)],
         [silent(4, 200.0), silent(16, 800.0), silent(64, 810.0)],  # just full
@@ -227,6 +225,7 @@ def test_a_study_of_one_level_is_as_it_was() -> None:
         {"link": "wan"},
         {"instances": 2},
         {"load": "open"},
+        *({name: "x"} for name in ("model", "codec", "shares", "space", "protocol", "backend")),
         {"variant": "x", "queue_delay_us": 0},
     ],
 )
@@ -255,22 +254,6 @@ def test_a_neighbour_that_says_nothing_of_the_server_is_passed_over(spoilt: dict
     assert stand([idle, upper])[0].code == "offered-load"
 
 
-def test_repeats_must_tell_that_there_is_a_gain() -> None:
-    lower, upper = at_rates("server-queue", (4, 100.0), (16, 130.0))
-    clear = [*repeated(lower, 95.0, 100.0, 105.0), *repeated(upper, 125.0, 130.0, 135.0)]
-    assert {limit.code for limit in stand(clear)[:3]} == {"offered-load"}
-    unclear = [*repeated(lower, 95.0, 100.0, 128.0), *repeated(upper, 125.0, 130.0, 135.0)]
-    assert {limit.code for limit in stand(unclear)} == {"server-queue"}
-
-
-def test_repeats_must_tell_that_there_is_none() -> None:
-    lower, upper = at_rates("offered-load", (4, 100.0), (16, 102.0))
-    clear = [*repeated(lower, 98.0, 100.0, 103.0), *repeated(upper, 100.0, 102.0, 105.0)]
-    assert [limit.code for limit in stand(clear)] == ["inconclusive"] * 3 + ["offered-load"] * 3
-    unclear = [*repeated(lower, 80.0, 100.0, 120.0), *repeated(upper, 82.0, 102.0, 122.0)]
-    assert {limit.code for limit in stand(unclear)} == {"offered-load"}
-
-
 def test_a_wait_for_a_batch_that_others_end() -> None:
     """One user pays the delay; the second joins in it. Sizes are not known, so nothing is said of batches."""
     serving = {"instances": 1, "max_batch": 32, "batching": True, "batching_delay_ns": 10 * MS}
@@ -297,6 +280,8 @@ def over_wan(rate: float, connections: int = 1, **changes: Any) -> Summary:
 def test_connections_that_no_other_cell_tests() -> None:
     [limit] = judged(over_wan(7.4))
     assert limit.code == "connections"
+    assert limit.evidence.endswith(f"; {UNTESTED}")
+    [limit] = judged(over_wan(7.4, caveats=(caveat("client-bound", "at its limit"),)))
     assert limit.evidence.endswith(f"; {UNTESTED}")
 
 
@@ -452,14 +437,6 @@ def test_a_run_that_was_not_begun_has_no_limit() -> None:
     assert among_neighbours([]) == ()
 
 
-def test_what_is_said_of_a_neighbour() -> None:
-    beside = Neighbour(at_rates("link", (16, 145.0)), (100.0,))
-    assert beside.gain == pytest.approx(0.45)
-    assert (beside.gains, beside.stalls) == (True, False)
-    assert beside.said("16 users", "4") == "16 users got 45 % more images/s than 4"
-    assert beside.connections == PATH.connections
-
-
 def test_a_ledger_of_two_levels_is_judged_as_a_whole(tmp_path: Path) -> None:
     """Executions of one and of eight images take 8 ms, all of the time: sixteen users fill a quarter."""
     book = Book()
@@ -481,3 +458,94 @@ def test_a_ledger_of_two_levels_is_judged_as_a_whole(tmp_path: Path) -> None:
         "executions had 1.00 of at most 32 images and took 8.0 ms whatever"
     )
     assert first.limit.evidence.endswith("; 16 users got 747 % more images/s than 1")
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "gain", "gains", "stalls"),
+    [
+        ([100.0], [115.0], 0.15, False, False),
+        ([100.0], [115.1], 0.151, True, False),
+        ([100.0], [105.0], 0.05, False, False),
+        ([100.0], [104.9], 0.049, False, True),
+        # medians, and the nearest of the repeats
+        ([90.0, 100.0, 400.0], [401.0, 410.0, 500.0], 3.1, True, False),
+        ([90.0, 100.0, 400.0], [400.0, 410.0, 500.0], 3.1, False, False),
+        ([80.0, 100.0, 120.0], [70.0, 90.0, 91.9], -0.1, False, True),
+        ([80.0, 100.0, 120.0], [70.0, 90.0, 92.1], -0.1, False, False),
+    ],
+)
+def test_a_gain_and_none_are_both_to_be_sure(
+    here: list[float], there: list[float], gain: float, gains: bool, stalls: bool
+) -> None:
+    [run] = at_rates("link", (16, 1.0))
+    beside = Neighbour(repeated(run, *there), here)
+    assert (beside.gain, beside.gains, beside.stalls) == (pytest.approx(gain), gains, stalls)
+
+
+def test_the_most_connections_of_the_repeats_and_the_limit_that_they_share() -> None:
+    runs = at_rates("link", (16, 1.0), (16, 1.0))
+    few, many = (changed(run, **{"path.connections": at}) for run, at in zip(runs, (2, 7), strict=True))
+    assert (Neighbour([many, few], ()).connections, Neighbour([many, few], ()).limit) == (7, "link")
+    other = replace(few, limit=Limit("nagle", "seen", "Turn it off."))
+    assert Neighbour([many, other], ()).limit == ""
+
+
+@pytest.mark.parametrize(("users", "code"), [(49, "offered-load"), (50, "inconclusive")])
+def test_a_quarter_more_users_are_a_test(users: int, code: str) -> None:
+    assert stand(at_rates("offered-load", (40, 100.0), (users, 101.0)))[0].code == code
+
+
+@pytest.mark.parametrize(
+    ("rates", "code"),
+    [
+        ({4: 200.0, 16: 720.0}, "inconclusive"),  # nine tenths of four times
+        ({4: 200.0, 16: 719.0}, "server-compute"),
+        ({1: 50.0, 8: 200.0, 16: 400.0}, "inconclusive"),  # beside the next level of at most half
+        ({1: 22.0, 8: 200.0, 16: 350.0}, "server-compute"),
+        ({9: 200.0, 16: 360.0}, "server-compute"),
+    ],
+)
+def test_how_nearly_the_rate_grew_as_the_users_did(rates: dict[int, float], code: str) -> None:
+    assert judged(*(silent(users, rate) for users, rate in rates.items()))[-1].code == code
+
+
+def beside(users: float, **connections: float) -> Limit:
+    """What stands of an answer's link of 8 users on four connections, by these rates of others."""
+    [one] = at_rates("downlink", (8, 100.0), path={"connections": 4})
+    more = at_rates("offered-load", (16, users), path={"connections": 4}) if users else []
+    others = [
+        changed(one, images_per_s=rate, channels=way, cell=way, **{"path.connections": int(way[1:])})
+        for way, rate in connections.items()
+    ]
+    return stand([one, *more, *others])[0]
+
+
+def test_of_more_users_and_more_connections_what_gained_more_is_named() -> None:
+    assert beside(0, c5=130.0).code == "connections"
+    assert beside(130.0, c5=130.0).code == "offered-load"
+    assert beside(130.0, c5=131.0).code == "connections"
+    assert beside(0, c5=110.0, c8=300.0, c16=200.0).evidence.startswith("8 connections got 200 % more")
+
+
+def test_of_several_tests_of_few_connections_the_best_decides() -> None:
+    ways = {"same-args": (4, 7.5), "per-user": (16, 40.0), "pool:8": (8, 8.0)}
+    others = [over_wan(rate, number, channels=way) for way, (number, rate) in ways.items()]
+    first = judged(over_wan(7.4), *others)[0]
+    assert first.evidence.endswith("; 16 connections got 441 % more images/s than 1")
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "sound"),
+    [
+        ({"requests": 1_000, "failures": 990}, True),
+        ({"requests": 1_000, "failures": 991}, False),
+        ({"caveats": (caveat("failures", "many"),)}, True),
+        ({"caveats": (caveat("failures", "many"), caveat("drift", "up"))}, False),
+        ({"status": "failed"}, False),
+    ],
+)
+def test_a_run_whose_requests_were_refused_is_sound_with_ten_successes(
+    spoilt: dict[str, Any], sound: bool
+) -> None:
+    [run] = at_rates("rate-limited", (4, 100.0), **spoilt)
+    assert is_sound(run) is sound

@@ -3,7 +3,6 @@
 A token bucket of 50 requests a second that is offered 100 for 10 seconds admits half, and refuses the rest.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from reports.caveat import caveat
 from reports.limit import Limit
 from reports.limits.rules import limit_of
 from reports.summary.summary import Summary
-from tests.reports.limit_runs import MS, a_run, at_server
-from tests.reports.limits.test_rules import code_of
+from tests.reports.limit_runs import MS, a_run
 
 RATE, OFFERED, SECONDS = 50, 100, 10
 ADMITTED, REFUSED = RATE * SECONDS, (OFFERED - RATE) * SECONDS
@@ -49,90 +47,11 @@ def test_a_token_bucket_that_says_when_to_ask_again() -> None:
     )
 
 
-@pytest.mark.parametrize("codes", [{"429": REFUSED}, {"RESOURCE_EXHAUSTED": REFUSED}])
-def test_a_token_bucket_that_does_not(codes: dict[str, int]) -> None:
-    limit = named(refused(codes), "rate-limited")
-    assert f"requests were refused ({next(iter(codes))});" in limit.evidence
-
-
 def test_a_quota_that_admits_nothing() -> None:
     run = refused({"429": 1_000}, failures=1_000, requests_per_s=0.0, images_per_s=0.0)
     limit = named(run, "rate-limited")
     assert limit.evidence.endswith("none was admitted")
     assert "admits nothing" in limit.advice
-
-
-@pytest.mark.parametrize("code", ["503", "UNAVAILABLE"])
-def test_503_with_words_of_a_rate(code: str) -> None:
-    run = refused({code: REFUSED}, "server-error", refused_for={"rate": 480, "queue": 20}, server_busy=0.9)
-    assert "480 of the answers name a rate or a quota" in named(run, "rate-limited").evidence
-
-
-def test_503_with_retry_after_before_a_server_with_room_is_a_rate() -> None:
-    run = refused({"503": REFUSED}, "server-error", retry_after=REFUSED, retry_after_s=0)
-    limit = named(run, "rate-limited")
-    assert "(503 with Retry-After)" in limit.evidence
-    assert "the server's instances were executing 12.0 % of the time" in limit.evidence
-
-
-def counting(counted: int | None, **changes: Any) -> Summary:
-    """503 without more, from a server that counted so many requests."""
-    run = refused({"503": REFUSED}, "server-error", **changes)
-    return replace(run, server=replace(run.server, requests=counted))
-
-
-def test_a_proxy_that_refuses_what_never_reaches_the_server() -> None:
-    """nginx's `limit_req` answers 503 unless it is told otherwise, and never says Retry-After."""
-    limit = named(counting(ADMITTED + 3), "rate-limited")
-    assert (
-        "the server counted only 503 requests: the others were refused before they reached it"
-        in limit.evidence
-    )
-    assert "or a proxy before it" in limit.advice
-    assert code_of(counting(ADMITTED + REFUSED)) == "inconclusive"  # it has refused them itself
-    assert code_of(counting(None)) == "inconclusive"
-    assert code_of(counting(ADMITTED, failed_mean_ns=5_000 * MS)) == "inconclusive"  # they waited before it
-    assert code_of(counting(ADMITTED, server_busy=0.9)) == "server-full"
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"retry_after": 0},  # a plain 503 means anything
-        {"retry_after": REFUSED, "server_busy": None},  # whether it has room is not known
-        {"retry_after": REFUSED, "server_parts": {"queue": 15 * MS, "compute": 4 * MS}},  # waits are long
-        {"retry_after": REFUSED, "server_parts": {}},
-    ],
-)
-def test_503_alone_does_not_tell_a_rate_from_a_full_queue(changes: dict[str, Any]) -> None:
-    limit = named(refused({"503": REFUSED}, "server-error", **changes), "inconclusive")
-    assert limit.evidence.startswith("500 of 1,000 requests were refused (503")
-    assert limit.evidence.endswith("by a bound on the rate or a full queue is not known")
-
-
-@pytest.mark.parametrize(
-    ("code", "unexplained", "named_"),
-    [
-        ("503", 185, "inconclusive"),
-        ("UNAVAILABLE", 100, "inconclusive"),
-        ("503", 99, "rate-limited"),
-        ("429", 185, "rate-limited"),  # a rate by the code itself
-    ],
-)
-def test_room_behind_a_front_end_that_is_full(code: str, unexplained: float, named_: str) -> None:
-    """500 of 1,500 are refused by something that keeps the others for most of 200 ms."""
-    run = at_server(
-        1, 8, 200, unexplained_ns=unexplained * MS, network_ns=1 * MS, server_busy=0.3, requests=1_500,
-        failures=500, failure_codes={code: 500}, failure_kinds={"server-error": 500}, retry_after=500,
-        retry_after_s=500, failed_mean_ns=1 * MS,
-    )  # fmt: skip
-    limit = named(run, named_)
-    assert limit.evidence.startswith(f"500 of 1,500 requests were refused ({code} with Retry-After")
-    if named_ == "inconclusive":
-        assert limit.evidence.endswith("by a bound on the rate or a full queue is not known")
-        assert limit.advice.startswith("Look at the log of the server and of proxies before it")
-    else:
-        assert "raise its limit, or offer less" in limit.advice
 
 
 @pytest.mark.parametrize("code", ["503", "UNAVAILABLE", "429", "RESOURCE_EXHAUSTED"])
@@ -147,57 +66,93 @@ def test_answers_that_name_a_full_queue(code: str) -> None:
     assert "longer queue" in limit.advice
 
 
-def test_the_server_s_own_count_of_what_it_shed() -> None:
-    limit = named(refused({"429": REFUSED}, retry_after=REFUSED, shed=REFUSED), "server-full")
-    assert "the server counted 500 that it shed" in limit.evidence
-    assert (
-        code_of(refused({"429": REFUSED}, shed=3)) == "rate-limited"
-    )  # a proxy before it refused the others
+HALF = REFUSED // 2
+AGAIN: dict[str, Any] = {"failure_codes": {"503": REFUSED}, "retry_after": REFUSED}
+SEEN: dict[str, Any] = {"failure_codes": {"503": REFUSED}, "server.requests": ADMITTED}
 
 
-def test_a_busy_server_that_refuses_is_full() -> None:
-    """One instance at 20 ms serves 50 a second; a full queue of 5 lets a request wait for 100 ms."""
-    queue: dict[str, Any] = {
-        "serving": {"instances": 1},
-        "server_busy": 1.0,
-        "failure_codes": {"503": REFUSED},
-    }
-    run = at_server(100, 20, 121, **queue, **FAST, failure_kinds={"server-error": REFUSED})
-    assert "executing 100 % of the time" in named(run, "server-full").evidence
+def few(refusals: int, requests: int, code: str = "429", **known: Any) -> dict[str, Any]:
+    return {"requests": requests, "failures": refusals, "failure_codes": {code: refusals}} | known
 
 
 @pytest.mark.parametrize(
-    ("refusals", "requests", "code"),
+    ("changes", "code", "said"),
     [
-        (49, 1_000, "offered-load"),  # a bound that was touched
-        (50, 1_000, "rate-limited"),
-        (9, 30, "inconclusive"),
-        (10, 30, "rate-limited"),
+        # a bound that was touched, and one that holds the rate
+        (few(49, 1_000), "offered-load", "did not fill"),
+        (few(50, 1_000), "rate-limited", "50 of 1,000 requests were refused (429);"),
+        (few(9, 30), "inconclusive", "failed"),
+        (few(10, 30), "rate-limited", "10 of 30"),
+        # of those by the size nothing is said
+        (few(60, 1_000, refused_for={"size": 11}), "offered-load", "did not fill"),
+        (few(60, 1_000, refused_for={"size": 10}), "rate-limited", "50 of 1,000"),
+        # nobody tells why: of the whole load, or of a tenth that does not matter
+        (few(100, 1_000, "503"), "offered-load", "did not fill"),
+        (few(101, 1_000, "503"), "inconclusive", "101 of 1,000 requests were refused (503): by a bound on"),
+        # of a run that is not one, or of which nothing was served, as by a server that is loading
+        ({"status": "aborted"}, "inconclusive", "the run ended as aborted"),
+        (
+            {"caveats": (caveat("worker-lost", "w1 was lost"),)},
+            "inconclusive",
+            "500 of 1,000 requests failed",
+        ),
+        (few(1_000, 1_000, "503"), "inconclusive", "no request succeeded"),
+        (
+            {"caveats": (caveat("failures", "500"), caveat("client-bound", "1"))},
+            "rate-limited",
+            "500 of 1,000",
+        ),
+        ({"failure_codes": {"400": REFUSED}}, "inconclusive", "500 of 1,000 requests failed"),
+        ({"failure_codes": {}}, "inconclusive", "500 of 1,000 requests failed"),  # of an older ledger
+        # most failures, and most of the refusals' codes
+        ({"failure_codes": {"429": HALF, "500": HALF}}, "rate-limited", "250 of 1,000 requests were refused"),
+        ({"failure_codes": {"429": HALF - 1, "500": HALF + 1}}, "inconclusive", "500 of 1,000 requests fail"),
+        ({"failure_codes": {"429": HALF, "503": HALF}}, "rate-limited", "refused (429 and 503); that code m"),
+        ({"failure_codes": {"429": HALF - 1, "503": HALF + 1}}, "inconclusive", "refused (429 and 503): by"),
+        # most of the answers' words
+        (AGAIN | {"retry_after": 0, "refused_for": {"rate": HALF}}, "rate-limited", "250 of the answers nam"),
+        (AGAIN | {"retry_after": 0, "refused_for": {"rate": HALF - 1}}, "inconclusive", "is not known"),
+        (AGAIN | {"refused_for": {"queue": HALF}}, "server-full", "250 of the answers say that a queue is f"),
+        (AGAIN | {"refused_for": {"queue": HALF - 1}}, "rate-limited", "executing 12.0 % of the time and re"),
+        ({"refused_for": {"queue": HALF, "rate": HALF}}, "server-full", "say that a queue is full"),
+        # a proxy before it refused the others
+        ({"shed": HALF}, "server-full", "the server counted 250 that it shed"),
+        ({"shed": HALF - 1}, "rate-limited", "that code means a rate"),
+        # a busy server is full, unless words of a rate refute it
+        (AGAIN | {"server_busy": 0.8}, "server-full", "the server's instances were executing 80.0 % of the"),
+        (AGAIN | {"server_busy": 0.79}, "rate-limited", "executing 79.0 % of the time and requests waited 0"),
+        ({"server_busy": 0.8, "refused_for": {"rate": HALF - 1}}, "server-full", "executing 80.0 %"),
+        ({"server_busy": 0.8, "refused_for": {"rate": HALF}}, "rate-limited", "name a rate or a quota"),
+        # most of them say when to ask again, after how long on average
+        (AGAIN | {"retry_after": HALF, "retry_after_s": 3 * HALF}, "rate-limited", "(503 with Retry-After o"),
+        (AGAIN | {"retry_after_s": 0}, "rate-limited", "(503 with Retry-After);"),
+        (AGAIN | {"retry_after": HALF - 1}, "inconclusive", "(503): by a bound"),
+        (AGAIN | {"server_busy": None}, "inconclusive", "(503 with Retry-After): by a bound"),
+        (AGAIN | {"server_parts": {}}, "inconclusive", "is not known"),
+        ({"failure_codes": {"RESOURCE_EXHAUSTED": REFUSED}}, "rate-limited", "(RESOURCE_EXHAUSTED); that"),
+        # requests do not wait for half of the time behind what refuses others
+        (AGAIN | {"server_queue_ns": 9.9 * MS}, "rate-limited", "requests waited 9.9 of 20.0 ms for them"),
+        (AGAIN | {"server_queue_ns": 10 * MS}, "inconclusive", "is not known"),
+        (AGAIN | {"unexplained_ns": 9.9 * MS}, "rate-limited", "requests waited 0.2 of 20.0 ms"),
+        (AGAIN | {"unexplained_ns": 10 * MS}, "inconclusive", "is not known"),
+        ({"unexplained_ns": 18 * MS}, "rate-limited", "that code means a rate"),
+        # the server did not see them, and they came back sooner than what it answers
+        (SEEN | {"server.requests": ADMITTED + HALF // 5}, "rate-limited", "the server counted only 550 req"),
+        (SEEN | {"server.requests": ADMITTED + HALF // 5 + 1}, "inconclusive", "is not known"),
+        (SEEN | {"server.requests": ADMITTED - HALF // 5 - 1}, "inconclusive", "is not known"),
+        (SEEN | {"server.requests": None}, "inconclusive", "is not known"),
+        (SEEN | {"failed_mean_ns": 20 * MS}, "rate-limited", "were refused before they reached it"),
+        (SEEN | {"failed_mean_ns": 20.1 * MS}, "inconclusive", "is not known"),
+        (SEEN | {"failed_mean_ns": None}, "inconclusive", "is not known"),
+        (SEEN | {"server_busy": 0.9}, "server-full", "executing 90.0 %"),
     ],
 )
-def test_how_many_refusals_are_a_limit(refusals: int, requests: int, code: str) -> None:
-    counts: dict[str, Any] = {"requests": requests, "failures": refusals, "failure_codes": {"429": refusals}}
-    assert code_of(a_run(**counts, failed_mean_ns=1 * MS)) == code
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"failure_codes": {"429": 200, "500": 300}},  # most failures are others
-        {"failure_codes": {"400": REFUSED}},
-        {"failure_codes": {"RESOURCE_EXHAUSTED": REFUSED}, "refused_for": {"size": REFUSED}},  # 4 MB of gRPC
-        {"failure_codes": {}},  # of an older ledger
-        {"failure_codes": {"429": REFUSED}, "status": "aborted"},
-        {"failure_codes": {"429": REFUSED}, "caveats": (caveat("worker-lost", "w1 was lost"),)},
-        {"failure_codes": {"503": 1_000}, "failures": 1_000},  # nothing was served: it may be loading
-    ],
-)
-def test_failures_that_are_no_bounded_rate(changes: dict[str, Any]) -> None:
-    limit = named(
-        refused(**{"codes": {}} | changes) if "codes" in changes else a_run(**FAST | ROOM | changes),
-        "inconclusive",
-    )
-    assert "refused" not in limit.evidence
+def test_what_tells_a_bounded_rate_a_full_queue_and_neither(
+    changes: dict[str, Any], code: str, said: str
+) -> None:
+    limit = limit_of(refused(**{"codes": {"429": REFUSED}} | changes, kind="rejected"))
+    assert limit is not None
+    assert (limit.code, said in limit.evidence) == (code, True), limit.evidence
 
 
 def test_a_load_profile_has_no_single_limit() -> None:

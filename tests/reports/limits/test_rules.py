@@ -6,12 +6,25 @@ from typing import Any
 
 import pytest
 
+from reports.caveat import caveat
 from reports.fold.http2 import Http2
 from reports.fold.path import Path
 from reports.fold.server_facts import Serving
-from reports.fold.windows import Offered
+from reports.fold.windows import Arrivals, Offered
 from reports.limit import Limit
-from reports.limits.rules import limit_of
+from reports.limits.client import AWAITED_PCT
+from reports.limits.rules import (
+    RULES,
+    Rule,
+    failed_time_share,
+    host_full,
+    limit_of,
+    not_kept_up,
+    nothing_measured,
+    path_unseen,
+    unexplained,
+    upstream_untold,
+)
 from reports.summary.summary import Summary
 from tests.reports.limit_runs import HEALTHY, LIMITS, MS, PATH, SERVING, a_run, at_server, on_path
 from tests.reports.parts import PLACES, changed
@@ -121,3 +134,107 @@ def test_without_any_number_nothing_can_be_said() -> None:
         "no request succeeded",
         "Fix the cause or measure longer (--seconds), then run again.",
     )
+
+
+def test_in_which_order_rules_are_asked() -> None:
+    """Causes before what they bring about, and what is not known last."""
+    assert " ".join(rule.__name__ for rule in RULES) == (
+        "client_ports server_full rate_limited refused_untold nothing_measured server_cold slow_shape "
+        "client_throttled client_stolen client_cpu client_loop server_throttled server_stolen link "
+        "http2_window server_intake handshake few_connections downlink nagle server_preprocess server_queue "
+        "server_compute streams several_untold server_unread upstream_untold queue_untold unexplained "
+        "path_unseen queue_or_loss lossy_or_policed untold_part host_full not_kept_up room_unseen "
+        "offered_load"
+    )
+
+
+def test_what_failed_requests_take_of_the_time() -> None:
+    kinds = {"failures": 20, "failure_kinds": {"timeout": 10, "reset": 10}}
+    run = a_run(**kinds, timeout_mean_ns=4_000 * MS, failed_mean_ns=30 * MS)
+    assert failed_time_share(run) == pytest.approx(40_300 / (40_300 + 980 * 20))
+    assert (failed_time_share(HEALTHY), failed_time_share(a_run(requests=0))) == (0, 0)
+
+
+LITTLE = {"server_parts": {"compute": 0.3 * MS}, "network_ns": 0.1 * MS}
+OPEN: dict[str, Any] = {"load": "open", "sent": Arrivals(due=1_000, dropped=0)}
+UNSEEN: dict[str, Any] = {"path": {"rtt_ns": None}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "said"),
+    [
+        (nothing_measured, {"failures": 100, "failed_mean_ns": 1 * MS}, ""),
+        (nothing_measured, {"failures": 101}, "101 of 1,000 requests failed (10.1 %)"),
+        # 20 of 108.9 ms beside 980 of 20 ms are a tenth of the time
+        (nothing_measured, {"failures": 20, "failed_mean_ns": 108.8 * MS}, ""),
+        (
+            nothing_measured,
+            {"failures": 20, "failed_mean_ns": 109 * MS},
+            "20 of 1,000 requests failed, in 10.0 %",
+        ),
+        (nothing_measured, {"requests": 10}, ""),
+        (nothing_measured, {"requests": 9}, "only 9 requests succeeded, of the 10"),
+        (nothing_measured, {"profile": "steps"}, "the rate changed during the run"),
+        (nothing_measured, {"caveats": (caveat("results-lost", "3 are missing"),)}, "3 are missing"),
+        (nothing_measured, {"caveats": (caveat("users-missing", "1"), caveat("drift", "up"))}, ""),
+        # taking 602 kB in may cost 3.2 ms unseen
+        (unexplained, LITTLE | {"unexplained_ns": 3.2 * MS}, ""),
+        (
+            unexplained,
+            LITTLE | {"unexplained_ns": 3.21 * MS},
+            "the largest part is unexplained: 3.2 ms beside",
+        ),
+        (
+            unexplained,
+            LITTLE | {"unexplained_ns": 9 * MS, "network_most_ns": 2.1 * MS},
+            "up to 2.0 ms may be the",
+        ),
+        (unexplained, LITTLE | {"unexplained_ns": 9 * MS, "stream_wait_ns": 9 * MS}, ""),
+        (unexplained, LITTLE | {"unexplained_ns": 9 * MS, "encode_ns": 9 * MS}, ""),
+        (unexplained, {"unexplained_ns": 6 * MS}, ""),  # the model computes for as long
+        (unexplained, {"unexplained_ns": -4 * MS}, ""),
+        (
+            unexplained,
+            {"unexplained_ns": -4.1 * MS},
+            "the parts come to more than was measured: 4.1 ms beside",
+        ),
+        (unexplained, {"unexplained_ns": 15 * MS, "network_ns": None}, ""),
+        (
+            path_unseen,
+            UNSEEN | {"network_ns": 9.7 * MS},
+            "the path took 10.1 of 20.0 ms, and its connections were",
+        ),
+        (path_unseen, UNSEEN | {"network_ns": 9.5 * MS}, ""),
+        (path_unseen, UNSEEN | {"network_ns": 1.6 * MS, "service_mean_ns": 3 * MS}, ""),
+        (
+            path_unseen,
+            UNSEEN | {"network_ns": 1.7 * MS, "service_mean_ns": 3 * MS},
+            "the path took 2.1 of 3.0 ms",
+        ),
+        (path_unseen, {"network_ns": 9.7 * MS}, ""),
+        (path_unseen, {"network_ns": 9.7 * MS, "caveats": (caveat("path-gap", "in part"),)}, "were not seen"),
+        (upstream_untold, {"server_parts": {"upstream": 10 * MS}}, "the gateway waited 10.0 of 20.0 ms"),
+        (upstream_untold, {"server_parts": {"upstream": 9.9 * MS, "queue": 5 * MS}}, ""),
+        (host_full, {"host_cpu_pct": 90.0, "cpu_wait_pct": None}, "the client's host was 90.0 % busy"),
+        (host_full, {"host_cpu_pct": 89.9, "cpu_wait_pct": None}, ""),
+        (host_full, {"host_cpu_pct": 99.0, "cpu_wait_pct": AWAITED_PCT}, "the client's host was 99.0 % busy"),
+        (host_full, {"host_cpu_pct": 99.0, "cpu_wait_pct": AWAITED_PCT - 0.1}, ""),
+        (
+            not_kept_up,
+            OPEN | {"sent": Arrivals(due=1_000, dropped=1)},
+            "1 of 1,000 arrivals were never sent, and",
+        ),
+        (not_kept_up, OPEN | {"send_delay_mean_ns": 4 * MS}, ""),
+        (
+            not_kept_up,
+            OPEN | {"send_delay_mean_ns": 4.1 * MS},
+            "requests began 4.1 ms late, and nothing was full",
+        ),
+        (not_kept_up, OPEN | {"caveats": (caveat("rate-missed", "99"),)}, "the asked rate was not sent, and"),
+        (not_kept_up, {"send_delay_mean_ns": 9 * MS}, ""),
+    ],
+)
+def test_at_the_edges_of_what_is_not_known(rule: Rule, changes: dict[str, Any], said: str) -> None:
+    limit = rule(a_run(**changes))
+    assert bool(limit) is bool(said)
+    assert limit is None or (limit.code == "inconclusive" and said in limit.evidence)

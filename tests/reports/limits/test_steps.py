@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from reports.fold.server import EnsembleStep
-from reports.limit import Limit
-from reports.limits.rules import limit_of
 from reports.summary.summary import Summary
-from tests.reports.limit_runs import MS, at_server
+from tests.reports.limit_runs import MS, at_server, named
 
 ONE = {"instances": 1, "batching_delay_ns": 0}
 ENSEMBLE = {"backend": "onnx", "payload": "jpeg", "endpoint": "onnx-jpeg-http"}
@@ -54,13 +52,6 @@ def tandem(
         unexplained_ns=0.0, level=users, in_flight=float(users), measure_ns=None, **ENSEMBLE,
     )  # fmt: skip
     return replace(run, server=replace(run.server, steps=steps))
-
-
-def named(run: Summary, code: str) -> Limit:
-    limit = limit_of(run)
-    assert limit is not None
-    assert limit.code == code, limit
-    return limit
 
 
 def test_a_full_decode_step_is_not_the_models_queue() -> None:

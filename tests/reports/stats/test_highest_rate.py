@@ -7,61 +7,53 @@ import pytest
 from reports.stats.highest_rate import RateTried, asks_again, confirmations, highest_rate, interval_said, told
 
 DOUBLED = [RateTried(rate, True) for rate in (8, 16, 32, 64)]
+CHANCE = [RateTried(rate, met) for rate in (80, 90, 110, 125) for met in (True, False, rate <= 100)]
 
 
-def test_the_median_lies_between_a_rate_that_met_it_and_one_that_missed() -> None:
-    found = highest_rate([*DOUBLED, RateTried(128, False)])
-    assert 75 < found.median < 105
-    low, high = found.interval
-    assert 40 < low < 64
-    assert 128 < high < 210
-    assert found.at(0.25) < found.median < found.at(0.75)
+def judged(*rates: float) -> list[RateTried]:
+    """Runs of a server that meets the bound up to 100 a second."""
+    return [RateTried(rate, rate <= 100) for rate in rates]
 
 
-def test_more_runs_make_it_surer() -> None:
-    few = highest_rate([*DOUBLED, RateTried(128, False)])
-    more = [RateTried(rate, rate <= 100) for rate in (70, 80, 90, 95, 98, 102, 105, 110, 115, 120)]
-    many = highest_rate([*DOUBLED, RateTried(128, False), *more])
-    assert many.median == pytest.approx(100, rel=0.05)
-    assert many.half_width < few.half_width / 2
-
-
-def test_verdicts_that_contradict_each_other_leave_it_open() -> None:
-    """A sharp server has the same runs above and below as one where chance decides, and another interval."""
-    sharp = [RateTried(rate, rate <= 100) for rate in (80, 90, 110, 125) * 3]
-    chance = [RateTried(rate, met) for rate in (80, 90, 110, 125) for met in (True, False, rate <= 100)]
-    assert highest_rate(chance).half_width > 3 * highest_rate(sharp).half_width
+@pytest.mark.parametrize(
+    ("tried", "quarter", "median", "low", "high"),
+    [
+        ([RateTried(8, False)], 4.332, 5.355, 0, 12.10),
+        ([*DOUBLED, RateTried(128, False)], 72.26, 88.73, 44.79, 195.1),
+        ([*DOUBLED, *[RateTried(128, False)] * 2, RateTried(8, False)], 69.90, 84.34, 36.81, 132.4),
+        ([RateTried(rate, rate != 8) for rate in (8, 4, 9, 16)], 13.44, 19.41, 6.108, inf),
+        (CHANCE, 78.70, 92.26, 52.23, 151.4),
+        ([*DOUBLED, *judged(128, 70, 80, 90, 95, 98, 102, 105, 110, 115, 120)], 96.33, 98.35, 86.76, 105.1),
+    ],
+    ids=["a miss", "one above", "two above, one below", "below those that met it", "chance", "many"],
+)  # fmt: skip
+def test_where_it_lies_is_what_the_model_says(
+    *, tried: list[RateTried], quarter: float, median: float, low: float, high: float
+) -> None:
+    """More runs make it surer, and verdicts that contradict each other leave it open."""
+    found = highest_rate(tried)
+    assert (found.at(0.25), found.median, *found.interval) == pytest.approx(
+        (quarter, median, low, high), rel=1e-3
+    )
+    assert found.half_width == pytest.approx((high / low) ** 0.5 - 1 if low else inf, rel=2e-3)
 
 
 def test_one_wrong_verdict_does_not_decide() -> None:
-    right = [RateTried(rate, rate <= 100) for rate in (50, 60, 70, 130, 150, 180) * 2]
+    right = judged(*(50, 60, 70, 130, 150, 180) * 2)
     assert 70 < highest_rate([*right, RateTried(60, False)]).median < 115
 
 
-def test_a_rate_above_all_misses_leaves_it_open_above() -> None:
-    """A single miss below rates that met the bound is no limit: no edge of the grid is shown as one."""
-    found = highest_rate([RateTried(8, False), RateTried(4, True), RateTried(8, True), RateTried(16, True)])
-    low, high = found.interval
-    assert 4 < low < 8
-    assert high == inf
-    assert found.half_width == inf
-    assert interval_said(16, low, high, "/s") == f"{low:.2f}/s or more"
-
-
-def test_misses_above_a_rate_limit_it_on_both_sides() -> None:
-    runs = [RateTried(8, False), RateTried(4, True), *DOUBLED, RateTried(128, False), RateTried(128, False)]
-    low, high = highest_rate(runs).interval
-    assert 32 < low < 64
-    assert 100 < high < 200
-
-
-def test_a_miss_alone_leaves_it_open_below() -> None:
-    low, high = highest_rate([RateTried(8, False)]).interval
-    assert low == 0
-    assert high < 8 * 2.3
-    assert interval_said(8, 0, 9.46) == "9.46 or less"
-    assert interval_said(8, 0, inf) == "not known"
-    assert interval_said(8, 7, 9, "/s") == "7.0–9.0/s"
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((7, 9), "7.0–9.0/s"),
+        ((7, inf), "7.00/s or more"),
+        ((0, 9.46), "9.46/s or less"),
+        ((0, inf), "not known"),
+    ],
+)
+def test_an_interval_is_told_by_the_ends_that_it_has(ends: tuple[float, float], said: str) -> None:
+    assert interval_said(8, *ends, "/s") == said
 
 
 @pytest.mark.parametrize(

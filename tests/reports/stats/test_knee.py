@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from reports.stats.knee import Fall, Level, enough, fall, knee_of, still_rising
 
@@ -51,7 +52,10 @@ def test_enough_is_the_first_level_with_95_percent_of_the_highest() -> None:
         ({4: 20, 8: 40, 16: 42.7}, {4: 10, 8: 11, 16: 11.5}, False),  # gains 6.75 %
         ({4: 20, 8: 40, 16: 48}, {4: 10, 8: 11, 16: 13.5}, False),  # gains 20 %, costs 23 %
         ({6: 40, 8: 40, 12: 44}, {6: 10, 8: 11, 12: 10.9}, True),  # from 6, not from 8
+        ({6: 41.5, 8: 41.5, 12: 44}, {6: 10, 8: 10.4, 12: 10.5}, False),
+        ({6: 40, 8: 42, 10: 42.5}, {6: 10, 8: 10, 10: 10}, True),  # the first, where none has half of them
         ({1: 10, 8: 40, 32: 45}, {1: 10, 8: 11, 32: 12}, False),  # two doublings: 6.1 % each
+        ({1: 10, 8: 40, 32: 47}, {1: 10, 8: 11, 32: 12}, True),  # and 8.4 %
     ],
 )
 def test_it_rises_while_the_last_doubling_gains_more_than_7_percent_and_costs_less(
@@ -69,6 +73,22 @@ def test_a_fall_is_told_with_the_least_that_the_test_allows() -> None:
     assert found.share == pytest.approx(0.8)
     # t of 2.5 % / 2 at 6 degrees of freedom is 2.969, the standard deviation of the logs 1 %.
     assert found.most == pytest.approx(0.8 * np.exp(2.969 * 0.01 * np.sqrt(2 / 3)), rel=1e-3)
+
+
+def test_a_level_that_varies_more_than_all_together_is_judged_by_its_own_variance() -> None:
+    """And none by less than histograms of three digits tell apart."""
+    loud = fall([Level(1, (60.0, 60.0), 1), Level(8, (100.0,) * 3, 1), Level(16, (49.0, 50.0, 51.0), 1)])
+    even = fall([Level(1, (60.0, 60.0), 1), Level(8, (100.0,) * 3, 1), Level(16, (50.0,) * 3, 1)])
+    assert loud is not None
+    assert even is not None
+    own, least = np.var(np.log([49.0, 50.0, 51.0]), ddof=1), np.log(1.002) ** 2
+    wide = float(stdtrit(5, 1 - 0.025 / 2))
+    assert loud.most / loud.share == pytest.approx(np.exp(wide * np.sqrt(own / 3 + own * 2 / 5 / 3)))
+    assert even.most / even.share == pytest.approx(np.exp(wide * np.sqrt(least / 3 + least / 3)))
+    two = fall([Level(8, (100.0, 101.0), 1), Level(16, (50.0, 50.5), 1)])
+    assert two is not None
+    assert (two.peak.users, two.at.users) == (8, 16)
+    assert Level(1, (10.0, 40.0), 4).power == pytest.approx(20 / 4)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,12 @@ def test_the_interval_is_welchs() -> None:
     assert found.high / found.ratio == pytest.approx(found.ratio / found.low)
 
 
+def test_two_runs_of_each_side_have_an_interval_and_one_has_none() -> None:
+    two, one = log_ratio([2.0, 2.4, 2.2], [1.0, 1.1]), log_ratio([6.0], [2.0, 4.5])
+    assert (two.runs, two.low is None) == (2, False)
+    assert (one.ratio, one.runs, one.error, one.low, one.high) == (pytest.approx(2), 1, None, None, None)
+
+
 @pytest.mark.parametrize(
     ("top", "significant"), [(1.0, False), (1.0019, False), (1.0021, True), (1.01, True)]
 )
@@ -55,6 +61,7 @@ def test_a_small_side_that_is_quiet_by_luck_lends_the_test_no_freedom() -> None:
     assert welch([0.0, 1.0], (3, 10)) == (1, 4)
     assert welch([1.0, 0.0], (3, 10)) == (1, 2)  # the small side alone has less
     assert welch([0.0, 1.0], (2, 10), known=1.0) == pytest.approx((2**0.5, 8))
+    assert welch([2.0, 1.0], (3, 3)) == pytest.approx((3**0.5, 9 / 2.5))
     assert welch([1.0, 1.0], (5, 5)) == pytest.approx((2**0.5, 8))
 
 

@@ -1,15 +1,19 @@
 """Ratios of repeats in pairs, how many of them are told from 1, and which are about equal."""
 
+from dataclasses import replace
 from math import exp, log
 from statistics import fmean, stdev
 
 import pytest
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_1samp, ttest_rel
 
 from reports.stats.log_ratio import RESOLUTION, LogRatio
 from reports.stats.paired import (
+    Mean,
     apart_from_best,
     geometric_mean,
+    holm,
+    mean_of,
     p_unlike,
     paired_ratio,
     told_apart,
@@ -39,9 +43,27 @@ def test_fewer_than_three_pairs_have_no_interval() -> None:
         paired_ratio({}, UNDER)
 
 
-def test_pairs_that_came_out_alike_are_no_sharper_than_the_histograms() -> None:
+def test_pairs_and_repeats_that_came_out_alike_are_no_sharper_than_the_histograms() -> None:
     found = paired_ratio({1: 2.0, 2: 4.0, 3: 6.0}, {1: 1.0, 2: 2.0, 3: 3.0})
     assert (found.ratio, found.low, found.high) == pytest.approx((2, 2 / RESOLUTION, 2 * RESOLUTION))
+    mean = geometric_mean([50.0] * 3)
+    assert (mean.value, mean.low, mean.high) == pytest.approx((50, 50 / RESOLUTION, 50 * RESOLUTION))
+
+
+def test_a_mean_grows_surer_with_more_values_like_those_there_are() -> None:
+    mean = mean_of([8.0, 10.0, 12.0])
+    assert mean == Mean(10, pytest.approx(2 / 3**0.5), 2, 3)
+    assert mean.grown(6) == Mean(10, pytest.approx(2 / 3), 6, 9)
+    assert mean.reach() == pytest.approx(4.30265 * 2 / 3**0.5)
+    assert mean.p_above(9) == pytest.approx(ttest_1samp([8.0, 10.0, 12.0], 9, alternative="greater").pvalue)
+    assert replace(mean, final=True).grown(6).final is False
+
+
+def test_each_chance_counts_as_often_as_there_are_no_smaller_ones() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert holm([0.6, 0.02, 0.019]) == pytest.approx([0.6, 0.057, 0.057])
+    assert holm([0.4, 0.9, 0.7]) == [1, 1, 1]
+    assert holm([]) == []
 
 
 def with_p(p: float) -> LogRatio:
@@ -71,13 +93,19 @@ def test_the_best_is_compared_as_one_of_all_pairs() -> None:
     assert apart_from_best(best, [far, near, {1: 90.0}]) == [True, False, None]
     assert apart_from_best(best, [far, {}]) == [True, None]
     assert apart_from_best({}, [far]) == [None]
+    # two comparisons of the three that there are between three cells, of a chance of 2 % and of 1.4 % each
+    apart, level = ([100 * exp(-by - off) for off in (-0.01, 0.0, 0.01)] for by in (0.0402, 0.0))
+    sure = [value * exp(0.0402 - 0.0485) for value in apart]
+    for values, told in ((apart, False), (sure, True)):
+        sides = [dict(enumerate(side)) for side in (values, level)]
+        assert apart_from_best(dict.fromkeys(range(3), 100.0), sides) == [told, False]
     logs = [log(best[key] / near[key]) for key in best]
     assert fmean(logs) / (stdev(logs) / 3**0.5) < 4.3
 
 
 @pytest.mark.parametrize(
     ("ratio", "error", "equal"),
-    [(1.0, 0.03, True), (1.0, 0.05, False), (1.08, 0.01, False), (0.92, 0.005, True)],
+    [(1.0, 0.03, True), (1.0, 0.05, False), (1.08, 0.01, False), (1.085, 0.005, False), (0.92, 0.005, True)],
 )
 def test_about_equal_takes_both_of_two_one_sided_tests(ratio: float, error: float, equal: bool) -> None:
     assert (p_unlike(LogRatio(ratio, 3, error, 2)) <= 0.05) is equal
@@ -98,11 +126,6 @@ def test_a_geometric_mean_has_students_interval_of_the_logs(
 ) -> None:
     found = geometric_mean(values)
     assert (found.value, found.low, found.high) == pytest.approx((mean, low, high), rel=1e-4)
-
-
-def test_a_mean_of_repeats_that_came_out_alike_is_no_sharper_than_the_histograms() -> None:
-    found = geometric_mean([50.0] * 3)
-    assert (found.value, found.low, found.high) == pytest.approx((50, 50 / RESOLUTION, 50 * RESOLUTION))
 
 
 def test_a_mean_of_nothing_is_refused() -> None:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import betainc, stdtrit
 from scipy.stats import binomtest
 
-from reports.stats.shares import LEVEL, Share, seconds_needed, share_of
+from reports.stats.shares import LEVEL, MANY, Share, alike_neighbours, seconds_needed, share_of
 from reports.summary.blocks import Counts
 
 EACH = 100.0
@@ -21,6 +22,8 @@ def test_independent_requests_are_judged_by_the_exact_binomial_tail() -> None:
     assert share.p_beyond(0.01, above=True) == pytest.approx(binomtest(6, 200, 0.01, "greater").pvalue)
     assert share.p_beyond(0.05, above=False) == pytest.approx(binomtest(6, 200, 0.05, "less").pvalue)
     interval = binomtest(6, 200).proportion_ci(0.95, "exact")
+    assert Share(0.005, 100).p_beyond(0.001, above=True) == pytest.approx(betainc(0.5, 100.5, 0.001))
+    assert [Share(hits, 100, 100).p_beyond(0, above=True) for hits in (0, 0.1)] == [1, 0]
     assert share.interval == (pytest.approx(interval.low), pytest.approx(interval.high))
 
 
@@ -66,21 +69,38 @@ def test_seconds_that_differ_no_more_than_chance_lets_them_count_every_request()
     assert (steady.share, steady.effective) == (pytest.approx(0.1), pytest.approx(2_400))
 
 
-def test_a_bad_second_among_good_ones_tells_little() -> None:
-    bad = found([60, *[0] * 5] * 4)
-    assert bad.share == pytest.approx(0.1)
-    assert 25 < bad.effective < 2_400 / 40
-
-
-def test_bad_seconds_in_a_row_tell_less_than_scattered_ones() -> None:
-    scattered, together = found([30, 0, 0] * 8), found([30] * 8 + [0] * 16)
-    assert scattered.share == together.share
-    assert together.effective < scattered.effective / 4
-
-
 def test_few_seconds_tell_less_than_their_spread_says() -> None:
-    few, many = found([20, 0, 0, 20, 0, 20]), found([20, 0, 0, 20, 0, 20] * 10)
-    assert few.effective * 10 < many.effective / 1.4
+    # the variance of 6 values, whose t is 2.571 and not 1.960
+    assert found([20, 0, 0, 20, 0, 20]).effective == pytest.approx(
+        0.09 / (0.002 * (2.5706 / MANY) ** 2), rel=1e-4
+    )
+    # that of 8, of which 3.2 are independent, with a t of 2.2 degrees of freedom
+    # two runs of five seconds each, which are alike
+    twice = found([20, 0, 0, 20, 0] * 2, runs=2)
+    assert twice.effective == pytest.approx(0.08 * 0.92 / 0.0012 / (2.306 / MANY) ** 2, rel=1e-4)
+    assert twice.seconds == 10
+    # two runs that differ, with a t of 12.706, and nothing but chance within them
+    between = (0.01 - 0.09 / 1_000) * (12.7062 / MANY) ** 2
+    apart = found([0] * 5 + [20] * 5, runs=2)
+    assert apart.effective == pytest.approx(0.09 / (0.09 / 1_000 + between), rel=1e-4)
+    variance, wide = 800 * 8 / 7 / 800**2 * 8 / 3.2, float(stdtrit(2.2, 0.975)) / MANY
+    assert found([20, 20, 0, 0] * 2).effective == pytest.approx(0.09 / (variance * wide**2), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("errors", "runs", "alike"),
+    [
+        ([1, 1, -1, -1] * 2, 1, 3 / 7),  # (1 / 7 + 1 / 8) / (1 - 3 / 8)
+        ([1, 1, -1, -1] * 2, 2, 0),  # four seconds each are too few
+        ([1, 1, -1, -1, 1, 1, -1, -1, 1, 1], 2, 1 / 2),  # (0 + 1 / 5) / (1 - 3 / 5)
+        ([1, -1] * 8, 1, 0),
+        ([1] * 8, 1, 0.95),
+        ([0] * 8, 1, 0),
+    ],
+)
+def test_how_alike_neighbours_are(errors: list[float], runs: int, alike: float) -> None:
+    of = np.repeat(np.arange(runs), len(errors) // runs)
+    assert alike_neighbours(np.array(errors, np.float64), of) == pytest.approx(alike)
 
 
 def test_what_runs_differ_by_counts_as_one_value_a_run() -> None:
@@ -106,16 +126,3 @@ def test_runs_that_differ_are_no_likeness_of_neighbours() -> None:
 def test_a_run_of_very_few_seconds_is_judged_by_the_runs() -> None:
     assert found([10, 12, 8, 10, 10], runs=5).effective == pytest.approx(500)
     assert found([2, 30, 2, 30, 2], runs=5).effective < 60
-
-
-def test_likeness_is_made_up_for_where_few_seconds_show_too_little_of_it() -> None:
-    hits = [6, 6, 6, 18, 12, 12.0]
-    assert found(hits).effective < found(hits * 10).effective / 30
-
-
-def test_the_last_second_of_a_run_is_no_neighbour_of_the_next_runs_first() -> None:
-    rising = [5.0, 15.0, 5.0, 15.0, 5.0, 15.0]
-    falling = rising[::-1]
-    assert found(rising + falling + rising + falling, runs=4).effective == pytest.approx(
-        found(rising * 4, runs=4).effective
-    )

@@ -46,10 +46,20 @@ def ended(book: Book, *footer: str) -> Book:
     return book
 
 
+def with_floor(*codes: str) -> Book:
+    """A floor that is all that succeeded."""
+    book = all_failed(Book())
+    tag = book.add("onnx-http-floor", 1, 1, {"w0": [MS] * 300})
+    for code in codes:
+        book.caveat(tag, code, "so it was")
+    return book
+
+
 @pytest.mark.parametrize(
     ("book", "because"),
     [
         (serial(), ()),
+        (with_floor("client-bound"), ("no-data",)),
         (serial("unsteady", "late-arrivals"), ()),
         (serial(failures={"timeout": 200}), ()),
         (serial("client-bound", "worker-lost", "client-bound"), ("client-bound", "worker-lost")),
@@ -65,6 +75,7 @@ def ended(book: Book, *footer: str) -> Book:
         (search_with("worker-lost", "users-missing"), ("worker-lost",)),
         (ended(search_with(), "failed"), ("study-failed",)),
         (all_failed(searched()), ("no-data",)),
+        (all_failed(search_with()), ()),
     ],
 )
 def test_every_reason_is_given_once(tmp_path: Path, book: Book, because: tuple[str, ...]) -> None:

@@ -4,9 +4,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
-
-from reports.fold.server_facts import trace_of
 from reports.render.study_json import render_json
 from reports.study.study import Study, load_study
 from reports.topics.report import build_page
@@ -29,23 +26,6 @@ def traced(folder: Path) -> Study:
     book.add("pytorch-http", 1, 1, {"w0": [MS] * 20})
     book.footer()
     return load_study(book.write(folder))
-
-
-def test_percentiles_of_each_part(tmp_path: Path) -> None:
-    found = traced(tmp_path).runs[0].trace
-    assert found is not None
-    assert (found.requests, found.joined) == (100, 99)
-    assert list(found.parts) == ["queue", "compute", "outside"]
-    queue = found.parts["queue"]
-    assert queue.p50_ns == pytest.approx(50 * MS, rel=0.001)
-    assert (queue.p95_ns, queue.p99_ns) == (None, None)
-    assert found.parts["outside"].p50_ns == 0
-
-
-def test_a_run_that_was_not_traced_has_none(tmp_path: Path) -> None:
-    study = traced(tmp_path)
-    assert study.runs[2].trace is None
-    assert trace_of([]) is None
 
 
 def test_three_rows_for_each_traced_run(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Seconds of measure phases: read from ledgers, counted against a bound, and never too many."""
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from reports.study.study import coarseness, load_study
 from reports.summary.blocks import MOST_BLOCKS, BlockSeries, RunBlocks
 from tests.reports.builder import Book
 from tests.reports.gates.book import MS, a_book, add
-from tests.reports.lines import FIRST_SECOND, window
+from tests.reports.lines import FIRST_SECOND, Record, window
+
+LATENCY = decoded(encoded_ns([5 * MS])[0])
 
 
 def read(folder: Path, book: Book) -> dict[int, RunBlocks]:
@@ -99,6 +102,42 @@ def test_what_is_merged_bit_by_bit_is_what_is_merged_at_once() -> None:
         assert [block.ok for block in found.blocks] == [3, 7, 11]
     one_way, other = (BlockSeries.of([run]).beyond("latency", 2.5 * MS) for run in (whole, bits))
     assert np.array_equal(one_way, other)
+
+
+def test_arrivals_that_were_never_sent_are_beyond_every_bound() -> None:
+    run = RunBlocks()
+    run.merge(4, results([MS] * 3))
+    run.merge(4, Results(failure_kinds=Counter(timeout=2)))
+    for second, count in ((4, 1), (4, 2), (7, 5), (9, 0)):
+        run.drop(second, count)
+    assert (run.failures, len(run), run.dropped, len(run.blocks)) == (2, 3, [3, 5], 2)
+    seconds = BlockSeries.of([run])
+    assert (seconds.unanswered().tolist(), seconds.dropped) == ([5, 5], [3, 5])
+    assert [counts.tolist() for counts in seconds.failed()] == [[2, 0], [5, 0]]
+    assert BlockSeries(seconds.blocks, seconds.runs).unanswered().tolist() == [2, 0]
+
+
+def test_a_block_keeps_latency_and_service_time_and_grows_by_two() -> None:
+    run = RunBlocks(3)
+    for second in range(12):
+        run.merge(second, Results(ok=second, histograms={"latency": LATENCY, "send_delay": LATENCY}))
+    assert [block.ok for block in run.blocks] == [3, 12, 21, 30]
+    assert [found.total for found in run.histograms] == [3] * 4
+    run.widen()
+    assert (run.width_s, [block.ok for block in run.blocks]) == (6, [15, 51])
+    assert [found.total for found in run.histograms] == [6, 6]
+
+
+@pytest.mark.parametrize(("told", "dropped"), [({}, [2, 0]), ({"dropped_by_s": [[1, 2]]}, [0, 2])])
+def test_what_older_ledgers_do_not_tell_the_seconds_of_was_dropped_at_once(
+    tmp_path: Path, told: Record, dropped: list[int]
+) -> None:
+    book = Book()
+    tag = book.add_open("onnx-http", 20.0, {"w0": [9 * MS] * 40}, dropped=2)
+    for record in book.of(tag):
+        record |= told if record["kind"] == "drained" else {}
+    (run,) = load_study(book.write(tmp_path)).blocks.values()
+    assert (run.dropped, [block.ok for block in run.blocks]) == (dropped, [20, 20])
 
 
 def test_a_run_without_any_request_is_no_run() -> None:

@@ -11,6 +11,7 @@ from reports.summary.network import (
     Remainder,
     always_full,
     in_kernel_ns,
+    proven_network_ns,
     remainder,
     sharing,
     windows_filled,
@@ -55,19 +56,33 @@ def whole(run: Summary) -> Summary:
     return replace(run, network_ns=proven_ns, network_most_ns=most_ns, unexplained_ns=unexplained_ns)
 
 
-def test_at_least_a_round_trip_and_at_most_what_the_kernel_had_the_bytes_beyond_send() -> None:
-    assert remainder(summary()) == Remainder(30.0, 100.0, 220.0)
+SILENT = dict.fromkeys(("server_queue_ns", "server_compute_ns", "server_other_ns"))
 
 
-def test_the_bytes_take_their_time_at_the_rate_of_delivery() -> None:
-    """60 bytes at 0.5 a nanosecond are 120, of which the client took 40 to hand them over."""
-    found = remainder(summary(request_bytes=60.0, path=path(delivery_bytes_per_s=0.5e9)))
-    assert found == pytest.approx(Remainder(80.0, 100.0, 170.0))
-
-
-def test_a_rate_that_a_held_back_acknowledgement_made_low_proves_no_more_than_the_kernel_saw() -> None:
-    found = remainder(summary(request_bytes=60.0, path=path(delivery_bytes_per_s=1e6)))
-    assert found == Remainder(100.0, 100.0, 150.0)
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [
+        # at least a round trip, at most what the kernel had the bytes beyond `send`
+        ({}, (30, 100, 220)),
+        ({"path": path(busy_ns=100 * 30)}, (30, 30, 220)),
+        # 60 bytes at 0.5 a nanosecond are 120, of which the client took 40 to hand them over
+        ({"request_bytes": 60.0, "path": path(delivery_bytes_per_s=0.5e9)}, (80, 100, 170)),
+        # a rate that a held back acknowledgement made low proves no more than the kernel saw
+        ({"request_bytes": 60.0, "path": path(delivery_bytes_per_s=1e6)}, (100, 100, 150)),
+        # an acknowledgement that was held back for 5,000 ns says nothing of where the 250 went
+        ({"path": path(busy_ns=100 * 5_000)}, (30, 250, 220)),
+        ({"latency_mean_ns": 700.0}, (0, 0, -50)),
+        ({"path": None}, (None, None, 250)),
+        ({"path": Path(connections=1)}, (None, None, 250)),
+        (SILENT, (30, 100, 820)),
+        # a wait for a free stream is before any byte
+        ({"stream_wait_ns": 120.0}, (30, 100, 100)),
+    ],
+)
+def test_what_is_proven_what_may_be_and_what_is_left(known: dict[str, Any], found: tuple[float, ...]) -> None:
+    assert remainder(summary(**known)) == tuple(
+        None if part is None else pytest.approx(part) for part in found
+    )
 
 
 @pytest.mark.parametrize(("filled", "proven_ns"), [(1.0, 100.0), (0.75, 65.0), (0.25, 30.0)])
@@ -81,6 +96,39 @@ def test_without_looks_at_bytes_windows_are_filled_by_littles_law_over_the_least
     """0.2 bytes a nanosecond for 30 ns are 6 on the way, where 14 % of the time a window of 100 is open."""
     slow = path(wire_bytes_per_s=0.2e9, rtt_ns=40_000_000.0, cwnd_bytes=100.0)
     assert windows_filled(summary(path=slow)) == pytest.approx(6 / 14)
+
+    assert windows_filled(summary(path=replace(slow, connections=2))) == pytest.approx(3 / 14)
+
+
+@pytest.mark.parametrize(
+    ("changes", "full"),
+    [
+        ({}, True),
+        ({"busy_share": 0.849}, False),
+        ({"busy_share": None}, False),
+        ({"not_sent_bytes": 99.0}, False),
+        ({"not_sent_bytes": None}, False),
+        ({"unacked_bytes": 42.0}, False),
+        ({"window_bytes": 99.0}, True),
+        ({"window_bytes": 101.0}, True),
+        ({"window_bytes": 80.0, "unacked_bytes": 34.0}, True),
+    ],
+)
+def test_a_connection_is_always_full_where_it_is_always_busy_and_more_waits(
+    changes: dict[str, Any], full: bool
+) -> None:
+    known = {"busy_share": 0.85, "cwnd_bytes": 100.0, "unacked_bytes": 42.5, "not_sent_bytes": 100.0}
+    assert always_full(summary(path=path(**known | changes))) is full
+    assert not always_full(summary(path=None))
+
+
+def test_what_the_kernel_did_not_tell_proves_nothing() -> None:
+    untold = summary(send_ns=None, path=Path(connections=1, busy_ns=14_000))
+    assert remainder(untold) == Remainder(0.0, 140.0, 290.0)
+    for known in (None, Path(delivery_bytes_per_s=0.5e9), Path(busy_share=0.5, rwnd_share=1.0)):
+        assert proven_network_ns(summary(send_ns=None, request_bytes=60.0, path=known)) == 0
+    assert windows_filled(summary(path=path())) is None
+    assert windows_filled(summary(path=path(rwnd_share=0.9, sndbuf_share=0.9))) == 1
 
 
 def test_a_window_that_the_receiver_keeps_closed_counts_as_full() -> None:
@@ -105,7 +153,7 @@ def test_requests_that_are_at_the_server_are_not_on_the_network() -> None:
         {"path": Path(connections=1)},
         {"path": Path(connections=1, busy_ns=14_000)},
         {"encode_ns": None, "send_ns": None, "receive_ns": None},
-        {"server_queue_ns": None, "server_compute_ns": None, "server_other_ns": None},
+        SILENT,
         {"latency_mean_ns": 700.0},
         {"path": Path(connections=1, busy_ns=10**9)},
     ],
@@ -143,29 +191,6 @@ def test_parts_come_in_the_order_of_the_sum_with_their_share() -> None:
 def test_what_may_be_the_networks_stands_apart_from_what_cannot_be() -> None:
     found = {part.name: part.ns for part in shown_parts_of(whole(summary()))}
     assert [found[name] for name in ("network", "unclear", "unexplained")] == [30.0, 70.0, 150.0]
-
-
-def test_what_may_be_the_networks_is_at_most_what_the_other_parts_leave() -> None:
-    """An acknowledgement that was held back for 5,000 ns says nothing of where the 250 went."""
-    assert remainder(summary(path=path(busy_ns=100 * 5_000))) == Remainder(30.0, 250.0, 220.0)
-
-
-def test_network_is_at_least_a_round_trip() -> None:
-    assert remainder(summary(path=path(busy_ns=100 * 30))) == Remainder(30.0, 30.0, 220.0)
-
-
-def test_parts_that_come_to_more_than_the_latency_leave_less_than_nothing() -> None:
-    assert remainder(summary(latency_mean_ns=700.0)) == Remainder(0.0, 0.0, -50.0)
-
-
-def test_without_the_path_unexplained_holds_the_network() -> None:
-    assert remainder(summary(path=None)) == Remainder(None, None, 250.0)
-    assert remainder(summary(path=Path(connections=1))) == Remainder(None, None, 250.0)
-
-
-def test_without_the_server_unexplained_holds_its_time_and_network_stays() -> None:
-    silent = dict.fromkeys(("server_queue_ns", "server_compute_ns", "server_other_ns"))
-    assert remainder(summary(**silent)) == Remainder(30.0, 100.0, 820.0)
 
 
 def test_without_a_success_nothing_is_known() -> None:
@@ -322,9 +347,3 @@ def test_calls_that_wait_for_one_window_are_not_taken_for_busy_time_of_the_conne
     # By the looks a call's bytes are under way for 18.3 ms after its turn: within a round trip.
     assert most == 20.0
     assert unexplained == pytest.approx(2_944 - 2_914 - 5.1 - 20)
-
-
-def test_a_wait_for_a_free_stream_is_before_any_byte() -> None:
-    told = remainder(summary(stream_wait_ns=120.0))
-    assert (told.proven_ns, told.most_ns) == (30.0, 100.0)
-    assert told.unexplained_ns == 100.0

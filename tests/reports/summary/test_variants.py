@@ -2,17 +2,14 @@
 
 import csv
 import io
-import json
 from pathlib import Path
 
-from reports.__main__ import main
 from reports.cells_csv.columns import render_csv
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way
 from reports.topics.load.open_load import open_finding, open_load
 from reports.topics.payloads.matrix import floors, matrix_tables
 from reports.topics.payloads.payloads import protocols_map
-from reports.topics.runs.runs import failures_by_cell
 from tests.reports.answers import row, told
 from tests.reports.builder import Book
 from tests.reports.contention_book import axes_of
@@ -81,25 +78,6 @@ def test_protocols_without_a_variant_in_common_are_no_pair(tmp_path: Path) -> No
     assert row(study, "HTTP or gRPC") == ""
 
 
-def test_a_study_of_one_variant_has_the_labels_of_old(tmp_path: Path) -> None:
-    book = Book()
-    serial(book, "onnx-http", 10, SHARED)
-    serial(book, "onnx-grpc", 20, SHARED)
-    study = load_study(book.write(tmp_path))
-    assert table(study, "Serial throughput") == [["onnx-grpc", "50.0"], ["onnx-http", "100"]]
-    assert texts(protocols_map(study)) == [["onnx", "1", "0.500×"]]
-
-
-def test_failures_are_counted_by_variant(tmp_path: Path) -> None:
-    book = Book()
-    for axes, count in ((SHARED, 3), (OWN, 5)):
-        book.add("onnx-grpc", 1, 1, {"w0": [MS] * 40}, axes=axes, failures={"timeout": count})
-    assert texts(failures_by_cell(load_study(book.write(tmp_path)))) == [
-        ["onnx-grpc/b1/c1/shared", "43", "3", "6.98", "timeout 3", "1.0", "–", "–"],
-        ["onnx-grpc/b1/c1/per-user", "45", "5", "11.1", "timeout 5", "1.0", "–", "–"],
-    ]
-
-
 def test_a_floor_stands_under_its_own_variant(tmp_path: Path) -> None:
     book = Book()
     for axes, each_ms in ((SHARED, 10), (OWN, 20)):
@@ -144,13 +122,3 @@ def test_a_plan_fills_the_columns_of_its_axes(tmp_path: Path) -> None:
     assert [first[name] for name in names] == ["per-user", "lan", "1", "1", "onnx-http/b1/c1"]
     assert [old[name] for name in names] == ["pool:2", "", "1", "1", "onnx-grpc/b1/c1"]
     assert [run.client for run in study.runs] == ["prepared", "library"]
-
-
-def test_study_json_has_the_axes_of_every_run(tmp_path: Path) -> None:
-    book = Book()
-    serial(book, "onnx-grpc", 10, axes_of("R12", "wan-a100"))
-    book.write(tmp_path)
-    assert main(["show", str(tmp_path), "--quiet"]) == 0
-    (run,) = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))["runs"]
-    names = ("variant", "channels", "link", "congestion", "workers_asked", "hosts_asked")
-    assert [run[name] for name in names] == ["wan-a100/shared/1w/bbr", "shared", "wan-a100", "bbr", 1, 1]

@@ -9,6 +9,8 @@ from reports.page.page import Chart
 from reports.topics.gates import MOST_ROWS, WIDEST, gate_table, gate_tables, gates_answer, gates_chart
 from tests.reports.gates.outcomes import ALL, FAILED, MADE, MISSING, UNSURE, WARNED
 
+PASSED = replace(MADE, severity="warn")
+
 
 def test_what_did_not_pass_comes_first_and_warnings_after_the_rest() -> None:
     others, passed = gate_tables(ALL)
@@ -39,6 +41,9 @@ def test_notes_say_why_and_what_would_decide_once_for_all_alike() -> None:
     )
     assert [row[0].marks for row in table.rows] == [(1,), (2,), (1,), (3, 4)]
     assert table.rows[3][1].marks == (5,)
+    # a percentile among requests without a reply has no number
+    above = replace(FAILED, value=None, low=None, high=None, sentence=f"{FAILED.cell}: above any limit.")
+    assert gate_table("", [above, FAILED]).notes == ("above any limit.",)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +71,15 @@ def test_numbers_have_their_units(verdict: Verdict, measured: str, bound: str) -
     [
         ([MADE, WARNED], "The gate passed; 1 warning."),
         ([MADE, FAILED], f"1 of 2 gates failed. {FAILED.sentence}"),
+        ([MADE, MADE], "All 2 gates passed."),
+        ([WARNED, PASSED], "No gate decides; 1 warning."),
+        ([MADE, PASSED, replace(UNSURE, severity="warn"), WARNED], "The gate passed; 2 warnings."),
+        ([MADE, UNSURE], f"1 of 2 gates is inconclusive. {UNSURE.sentence}"),
+        (
+            [UNSURE, MADE, FAILED, WARNED],
+            f"1 of 3 gates failed, 1 is inconclusive; 1 warning. {FAILED.sentence} The table of gates has "
+            "the others.",
+        ),
         (
             [MISSING, MISSING],
             f"2 of 2 gates are inconclusive. latency_p95_ms <= 120: {MISSING.sentence} The table of "

@@ -96,10 +96,7 @@ def test_emulating_starts_that_server_alone_unless_others_are_named():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (
-            ["--only", "emulated"],
-            "--only emulated needs a service time: give --emulate a100, or see --help.",
-        ),
+        (["--only", "emulated"], "--only emulated needs a service time: give --emulate a100, or see --help."),
         (
             ["--only", "onnx", "--emulate", "a100"],
             "--emulate a100 has no server to configure: name emulated in --only, or leave it out.",

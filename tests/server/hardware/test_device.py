@@ -33,14 +33,7 @@ TORCH_ON_CPU = DeviceFacts(A100, BOTH)
     ("asked", "facts", "name", "torch", "compiled", "why"),
     [
         ("auto", DeviceFacts(), "cpu", "", "openvino", "NVML sees no NVIDIA GPU here"),
-        (
-            "auto",
-            CPU_RUNTIME,
-            "cpu",
-            "cpu",
-            "openvino",
-            "the installed ONNX Runtime is the CPU build: ",
-        ),
+        ("auto", CPU_RUNTIME, "cpu", "cpu", "openvino", "the installed ONNX Runtime is the CPU build: "),
         ("auto", DeviceFacts(A100), "cpu", "cpu", "openvino", "ONNX Runtime is not installed: "),
         ("auto", WHOLE, "cuda", "cuda", "trt", "A100"),
         ("cuda", WHOLE, "cuda", "cuda", "trt", "A100"),
@@ -68,26 +61,10 @@ def test_the_device_is_the_gpu_where_all_of_it_is_there(asked, facts, name, torc
     ("asked", "facts", "sentence"),
     [
         ("cuda", DeviceFacts(), "--device cuda: NVML sees no NVIDIA GPU here: check its driver, "),
-        (
-            "cuda",
-            CPU_RUNTIME,
-            "--device cuda: the installed ONNX Runtime is the CPU build: install req",
-        ),
-        (
-            "cuda",
-            FALLS_BACK,
-            f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13): ",
-        ),
-        (
-            "auto",
-            FALLS_BACK,
-            f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13): ",
-        ),
-        (
-            "auto",
-            TORCH_ON_CPU,
-            "ONNX Runtime computes on A100, but PyTorch finds no CUDA device: install req",
-        ),
+        ("cuda", CPU_RUNTIME, "--device cuda: the installed ONNX Runtime is the CPU build: install req"),
+        ("cuda", FALLS_BACK, f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13)"),
+        ("auto", FALLS_BACK, f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13)"),
+        ("auto", TORCH_ON_CPU, "ONNX Runtime computes on A100, but PyTorch finds no CUDA device: "),
     ],
 )
 def test_a_gpu_that_would_not_be_used_is_refused(asked, facts, sentence):
@@ -193,9 +170,7 @@ class Runtime:
             return [np.zeros((len(self.ran[-1]), 512), np.float32)]
 
         return SimpleNamespace(
-            get_providers=lambda: [self.gets, CPU],
-            get_provider_graph_assignment_info=lambda: nodes,
-            run=run,
+            get_providers=lambda: [self.gets, CPU], get_provider_graph_assignment_info=lambda: nodes, run=run
         )
 
 
@@ -369,10 +344,7 @@ FALLEN = f"ONNX Runtime fell back to {CPU}: {CUDA} cannot be used here."
     [
         (f"Internal: RuntimeError: {FALLEN}{WHERE}", f"says: some_model could not be loaded: {FALLEN}"),
         ("Internal: no space left", "says: some_model could not be loaded: no space left"),
-        (
-            "Not found: unable to load shared library",
-            "says: some_model could not be loaded: Not found: unable",
-        ),
+        ("Not found: unable to load shared library", "says: some_model could not be loaded: Not found"),
     ],
 )
 def test_what_a_tritonserver_says_of_its_model_reaches_the_user(said, reason):

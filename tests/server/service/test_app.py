@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 from PIL import Image
 
 
@@ -24,6 +25,8 @@ def test_embeddings_come_in_the_order_sent(client):
     assert status == 200
     assert near(colours_of(reply), colours)
     assert (reply["model"], reply["dim"]) == ("colour", 3)
+    longest = client.body(colours).ljust(100_000)
+    assert json.loads(client.request("POST", "/embed", longest)[2]) == reply
 
 
 def test_requests_at_the_same_time_are_not_mixed(client):
@@ -96,10 +99,11 @@ def test_the_floor_takes_the_same_bodies_and_counts_nothing(client):
     assert client.metric("inferswarm_images_total") == 0
 
 
-def test_a_long_body_is_refused_without_a_content_length(client):
-    chunks = iter([b" " * 40_000] * 4)
-    status, _, reply = client.request("POST", "/embed", chunks)
-    assert status == 413
+@pytest.mark.parametrize(("size", "closes"), [(100_001, None), (400_000, None), (400_001, "close")])
+def test_a_long_body_is_refused_without_a_content_length(client, size, closes):
+    """Of one that is far too long, not all is read."""
+    status, headers, reply = client.request("POST", "/embed", iter([b" " * (size - 100_000), b" " * 100_000]))
+    assert (status, headers["Connection"]) == (413, closes)
     assert json.loads(reply)["detail"].startswith("the body is longer than 100,000 bytes")
 
 

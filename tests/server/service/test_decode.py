@@ -29,15 +29,24 @@ def test_images_are_prepared_in_the_order_sent():
     assert prepared.preprocess_ns > 0
 
 
-def test_putting_the_images_together_is_preprocessing(monkeypatch):
-    def slow_stack(pixels):
-        time.sleep(0.1)
-        return np.array(pixels)
+def slower(function, seconds):
+    def slow(*given):
+        time.sleep(seconds)
+        return function(*given)
 
-    monkeypatch.setattr("server.service.decode.np.stack", slow_stack)
-    prepared = prepare(json.dumps({"images": [encoded()]}).encode(), Settings())
-    assert prepared.preprocess_ns >= 100e6
-    assert prepared.decode_ns < 100e6
+    return slow
+
+
+def test_the_time_of_all_images_counts_and_putting_them_together_is_preprocessing(monkeypatch):
+    steps = {"parse": (parse, 0.02), "decode": (decode, 0.03), "preprocess": (preprocess, 0.01)}
+    for name, step in (steps | {"np.stack": (np.stack, 0.05)}).items():
+        monkeypatch.setattr(f"server.service.decode.{name}", slower(*step))
+    began = time.perf_counter_ns()
+    # Of its thread's own time it takes little, and so it does not take too long.
+    prepared = prepare(json.dumps({"images": [encoded()] * 3}).encode(), Settings(max_decode_s=0.1))
+    assert prepared.decode_ns >= 110e6
+    assert prepared.preprocess_ns >= 80e6
+    assert prepared.decode_ns + prepared.preprocess_ns <= time.perf_counter_ns() - began
 
 
 @pytest.mark.parametrize(
@@ -50,6 +59,11 @@ def test_putting_the_images_together_is_preprocessing(monkeypatch):
         (b'{"images": "abc"}', 400, 'the body has no list `images`: send {"images": [base64 JPEG, ...]}'),
         (b'{"images": []}', 400, "`images` is empty: send at least one image"),
         (b'{"images": ["", 1]}', 400, "images[1] is not a string: send base64"),
+        (
+            b"[" + b"0," * 1002 + b"0]",
+            400,
+            'the body has no list `images`: send {"images": [base64 JPEG, ...]}',
+        ),
         (b"[" + b"0," * 1003 + b"0]", 413, "the body has far more than 2 values: send at most 2 images"),
         (b'{"images": ["", "", ""]}', 413, "`images` has 3 images: send at most 2 per request"),
     ],

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from server.errors import Refusal
+from server.service.app import Service
 from server.service.request import Admission, Pool, read_body, retry_after_s
 from server.settings import Settings
 
@@ -46,6 +47,36 @@ def test_places_are_those_that_are_computed_and_those_that_wait():
     assert caught.value.headers == {"Retry-After": "6"}
 
 
+class Slow:
+    """Wraps a model, each of whose requests then takes so much longer."""
+
+    def __init__(self, embedder, seconds=COMPUTE_S):
+        self._embedder, self._seconds = embedder, seconds
+
+    def __getattr__(self, name):
+        return getattr(self._embedder, name)
+
+    def embed(self, pixels):
+        time.sleep(self._seconds)
+        return self._embedder.embed(pixels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "least", "most"),
+    [(Settings(max_queue=19), 2, 20), (Settings(max_queue=4, upstream="x:1"), 1, 1)],
+)
+def test_how_long_a_request_takes_is_measured(client, settings, least, most):
+    """Of 0.1 s each, twenty of which are computed one after the other, or sixteen at a time."""
+    service = Service(Slow(client.embedder, 0.1), settings)
+    asyncio.run(service.embed(client.body([(1, 2, 3)]).encode()))
+    for _ in range(20):
+        service.admission.take()
+    with pytest.raises(Refusal) as caught:
+        service.admission.take()
+    assert least <= int(caught.value.headers["Retry-After"]) <= most
+    service.close()
+
+
 def test_without_a_queue_a_second_request_is_shed_and_its_body_never_parsed(embedder, serving, until):
     with serving(embedder, Settings(max_queue=0)) as client, ThreadPoolExecutor(1) as pool:
         until(lambda: client.request("GET", "/readyz")[0] == 200)
@@ -64,20 +95,6 @@ def test_without_a_queue_a_second_request_is_shed_and_its_body_never_parsed(embe
         assert client.metric("inferswarm_shed_total") == 3
         assert client.metric("inferswarm_in_flight") == 0
         assert client.embed([(1, 2, 3)])[0] == 200
-
-
-class Slow:
-    """Wraps a model: each request takes 10 ms, and the most that were ever taken at a time are counted."""
-
-    def __init__(self, embedder):
-        self._embedder = embedder
-
-    def __getattr__(self, name):
-        return getattr(self._embedder, name)
-
-    def embed(self, pixels):
-        time.sleep(COMPUTE_S)
-        return self._embedder.embed(pixels)
 
 
 @pytest.mark.parametrize("settings", [Settings(max_queue=QUEUE), Settings(max_queue=QUEUE, upstream="x:1")])
@@ -150,6 +167,23 @@ def test_a_body_is_not_kept_for_a_client_that_has_gone():
         return gone
 
     assert asyncio.run(give_up())
+
+
+def test_a_pool_that_is_closed_finishes_what_it_does_and_begins_no_more():
+    async def close():
+        pool, done = Pool(1, "busy"), []
+        busy, released = threading.Event(), threading.Event()
+        first = asyncio.create_task(pool.run(lambda: (busy.set(), released.wait(20))))
+        await asyncio.to_thread(busy.wait, 20)
+        second = asyncio.create_task(pool.run(done.append, "second"))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(asyncio.to_thread(pool.close))
+        await asyncio.wait([second], timeout=1)
+        released.set()
+        await asyncio.wait([first, second, closing])
+        return first.result().value, second.cancelled(), done
+
+    assert asyncio.run(close()) == ((None, True), True, [])
 
 
 def test_a_request_that_waits_for_the_model_no_longer_holds_its_body(embedder, serving, until, monkeypatch):

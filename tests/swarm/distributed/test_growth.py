@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from swarm.distributed.tcp_stats import ESTABLISHED, Connections, standing
+from swarm.distributed.tcp_stats import ESTABLISHED, Connections, TcpInfo, standing
 from tests.swarm.kernel import Kernel, info_of
 
 CLOSE_WAIT = 8
@@ -55,26 +57,25 @@ def test_growth_since_the_last_look(kernel: Kernel) -> None:
     assert kernel.ports == [8011] * 3
 
 
-def test_a_local_port_that_is_used_again_starts_from_nothing(kernel: Kernel) -> None:
-    connections = Connections(kernel)
-    kernel.seen = {"a": info_of(bytes_sent=9000, segs_out=12)}
-    connections.watch(1)
-    kernel.seen = {"a": info_of(bytes_sent=700, segs_out=2)}
-    figures = connections.take()
-    assert (figures["bytes_sent"], figures["segments_out"]) == (700, 2)
+@pytest.mark.parametrize(
+    ("before", "after", "grown"),
+    [
+        ({"a": (9_000, 12)}, {"a": (700, 2)}, (1, 700, 2)),  # a local port that is used again: from nothing
+        ({"a": (9_000, 1), "b": (100, 1)}, {"b": (150, 2)}, (1, 50, 1)),  # a closed one takes nothing away
+        ({}, {"c": (40, 3)}, (1, 40, 3)),
+        ({"a": (9_000, 1)}, {}, (None, None, None)),
+    ],
+)
+def test_growth_of_connections_that_come_and_go(kernel: Kernel, before: Any, after: Any, grown: Any) -> None:
+    def seen(told: dict[str, tuple[int, int]]) -> dict[Any, TcpInfo]:
+        return {end: info_of(bytes_sent=sent, segs_out=segments) for end, (sent, segments) in told.items()}
 
-
-def test_a_closed_connection_takes_nothing_away(kernel: Kernel) -> None:
     connections = Connections(kernel)
-    kernel.seen = {"a": info_of(bytes_sent=9000), "b": info_of(bytes_sent=100)}
+    kernel.seen = seen(before)
     connections.watch(1)
-    kernel.seen = {"b": info_of(bytes_sent=150)}
+    kernel.seen = seen(after)
     figures = connections.take()
-    assert (figures["connections"], figures["bytes_sent"]) == (1, 50)
-    kernel.seen = {}
-    assert connections.take() == {}
-    kernel.seen = {"c": info_of(bytes_sent=40)}
-    assert connections.take()["bytes_sent"] == 40
+    assert tuple(map(figures.get, ("connections", "bytes_sent", "segments_out"))) == grown
 
 
 def test_another_port_is_another_beginning(kernel: Kernel) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 import pytest
 
+from reports.histogram import codec
 from swarm.distributed import protocol
 from swarm.distributed.collector import Collector
-from swarm.distributed.protocol import PROGRESS, RECORDS, REPLY
+from swarm.distributed.protocol import RECORDS, REPLY
 from swarm.distributed.raw_results import packed
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.shipper import WorkerHealth
@@ -20,6 +22,9 @@ from users.errors import ErrorKind, RequestError
 from users.result import Result
 
 OF_RUN = {"cell": "a/b1/c1", "repeat": 0, "phase": "measure"}
+TIMES = ("latency", "service_time", "send_delay")
+HISTOGRAM = codec.encoded_ns([5, 6])[0]
+HEALTH = {**OF_RUN, "kind": "health", "second": 1, "cpu_pct": 9.5, "lag": HISTOGRAM}
 WINDOW = {**OF_RUN, "kind": "window", "second": 1, "ok": 0, "failures": {"timeout": 1}, "histograms": {}}
 
 
@@ -58,6 +63,17 @@ def test_what_workers_send_has_the_forms() -> None:
         {**WINDOW, "ok": -1},
         {**WINDOW, "ok": 1},
         {**WINDOW, "failures": {"timeout": "1"}},
+        {**WINDOW, "failures": {"timeout": -1}},
+        {**WINDOW, "failures": {"made-up": 1}},
+        {**WINDOW, "repeat": True},
+        {**WINDOW, "phase": None},
+        {**WINDOW, "late": math.inf},
+        {**WINDOW, "server_ns": {"compute": math.nan}},
+        {**WINDOW, "ok": 1, "histograms": dict.fromkeys(TIMES, HISTOGRAM)},
+        {**HEALTH, "cpu_pct": math.nan},
+        {**HEALTH, "cpu_pct": "9"},
+        {**HEALTH, "lag": 5},
+        {**OF_RUN, "kind": "path", "second": None},
         {**WINDOW, "histograms": {"latency": "<script>"}},
         {**WINDOW, "histograms": []},
     ],
@@ -73,8 +89,8 @@ def test_a_record_of_another_form_reaches_no_ledger(record: Any, caplog: pytest.
     assert caplog.messages == [
         "a malformed swarm-records message of 'evil': dropped; further ones are dropped without a message"
     ]
-    runner.deliver(RECORDS, {"records": [WINDOW], "raw": []}, "w")
-    assert [record["worker"] for record in seen] == ["w"]
+    runner.deliver(RECORDS, {"records": [WINDOW, HEALTH], "raw": []}, "w")
+    assert [record["worker"] for record in seen] == ["w", "w"]
 
 
 def test_rows_must_be_as_long_as_each_other_and_whole() -> None:
@@ -86,15 +102,38 @@ def test_rows_must_be_as_long_as_each_other_and_whole() -> None:
         assert not protocol.are_rows({**rows, "columns": wrong})
 
 
-def test_progress_and_replies_of_another_form_change_nothing() -> None:
-    runner = FakeRunner()
-    collector = Collector(runner, str)  # type: ignore[arg-type]
-    collector.begin_phase("a/b1/c1", 0, "measure")
-    for data in (None, {}, {**OF_RUN, "ok": "9", "failed": 0}, {**OF_RUN, "ok": 1}):
-        runner.deliver(PROGRESS, data, "evil")  # type: ignore[arg-type]
-    assert collector.ok == 0
-    runner.deliver(PROGRESS, {**OF_RUN, "ok": 9, "failed": 0}, "w")
-    assert collector.ok == 9
+PROGRESS_OF = {**OF_RUN, "ok": 9, "failed": 0}
+
+
+@pytest.mark.parametrize(
+    ("form", "right", "wrong"),
+    [
+        (
+            protocol.is_progress,
+            [PROGRESS_OF],
+            [
+                None,
+                {},
+                *(PROGRESS_OF | {"ok": n} for n in ("9", True, -1, 1.5)),
+                PROGRESS_OF | {"failed": -1},
+            ],
+        ),
+        (
+            protocol.is_parting,
+            [NOTHING_DONE, NOTHING_DONE | {"users_ns": 2.5}],
+            [{}, *(NOTHING_DONE | {"users": value} for value in ("3", True, math.nan))],
+        ),
+        (
+            protocol.is_reply,
+            [{"seq": 1}, {"seq": 1, "error": "no"}],
+            [5, {}, {"seq": "1"}, {"seq": 1, "error": 5}, {"seq": 1, "of": [{"a": math.inf}]}],
+        ),
+        (protocol.is_hello, [{}, {"host": "far"}], [None, [], {"host": 5}]),
+        (protocol.is_question, [{"op": "drain", "seq": 1}], [{"op": "drain"}, {"op": 5, "seq": 1}]),
+    ],
+)
+def test_messages_of_the_form_and_others(form: protocol.Form, right: list[Any], wrong: list[Any]) -> None:
+    assert list(map(form, [*right, *wrong])) == [True] * len(right) + [False] * len(wrong)
 
 
 def test_a_drain_needs_its_figures() -> None:

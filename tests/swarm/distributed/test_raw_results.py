@@ -26,7 +26,7 @@ def recorder() -> Recorder:
 def test_rows_say_what_each_request_was(recorder: Recorder, tmp_path: Path) -> None:
     recorder.add(result(5_000_000, 20, user=3))
     recorder.add(result(6_000_000, 30, error=RequestError(ErrorKind.TIMEOUT, "late")))
-    recorder.add(result(7_000_000, 40, abandoned=True))
+    recorder.add(result(7_000_000, 40, abandoned=True)._replace(server_ns={}))
     store = RawResults(10)
     for rows in recorder.take_raw():
         store.add("w1", rows)
@@ -40,7 +40,8 @@ def test_rows_say_what_each_request_was(recorder: Recorder, tmp_path: Path) -> N
         "request_bytes": 100, "response_bytes": 10, "error": "", "abandoned": False,
         "request_id": "", "stream_wait_ns": None, "flow_wait_ns": None,
     }  # fmt: skip
-    assert (second["error"], third["abandoned"]) == ("timeout", True)
+    assert (second["error"], second["server_ns"]) == ("timeout", 5)
+    assert (third["error"], third["abandoned"], third["server_ns"]) == ("", True, None)
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
@@ -76,6 +77,32 @@ def test_only_the_measure_phase_and_only_so_many(recorder: Recorder, tmp_path: P
     assert [(row["worker"], row["intended_utc_ns"]) for row in table] == [
         ("w0", 1_000 + start_ns - 1_000_000) for start_ns in range(3)
     ]
+
+
+def test_waits_are_of_the_successes_of_a_run_that_were_kept_by_their_ids(recorder: Recorder) -> None:
+    store, recorder.raw_left = RawResults(7), 99
+    late = RequestError(ErrorKind.TIMEOUT, "late")
+    for number in range(9):
+        error = late if number == 2 else None
+        made = result(0, 9, error=error, abandoned=number == 3)
+        about = {"request_id": f"id{number}" if number else "", "phases_ns": {"wait": number}}
+        recorder.add(made._replace(**about, repeat=1 + number // 6))
+        if number % 2:
+            for rows in recorder.take_raw():
+                store.add("w0", rows)
+    found = [store.waits_ns("a/b4/c1", repeat) for repeat in (1, 2)]
+    assert found == [{"id1": 1, "id4": 4, "id5": 5}, {"id6": 6}]
+    assert store.waits_ns("another", 1) == {}
+
+
+def test_where_it_cannot_be_written_nothing_is_left(recorder: Recorder, tmp_path: Path) -> None:
+    store = RawResults(1)
+    recorder.add(result(5_000_000, 20))
+    store.add("w1", recorder.take_raw()[0])
+    (tmp_path / FILE_NAME).mkdir()
+    with pytest.raises(OSError, match=FILE_NAME):
+        store.write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
 def test_nothing_kept_leaves_no_file(tmp_path: Path) -> None:

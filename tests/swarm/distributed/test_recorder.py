@@ -1,22 +1,13 @@
-"""Results become windows; windows reach the ledger; nothing is lost on the way."""
+"""Results become windows of a second; what a request was is in one of them, its images in all its seconds."""
 
-import time
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from reports.histogram import buckets, codec
-from reports.ledger.ledger import LedgerWriter
 from reports.ledger.records import check_record
-from swarm.distributed.collector import Collector
-from swarm.distributed.protocol import PROGRESS, RECORDS
 from swarm.distributed.recorder import SPREAD_S, Recorder
-from tests.reading import read_ledger
-from tests.swarm.fakes import FakeRunner
 from users.errors import ErrorKind, RequestError
-from users.load.pacing import LATE_NS
 from users.result import Result
 
 SECOND = 1_000_000_000
@@ -56,25 +47,6 @@ def recorder() -> Recorder:
     return made
 
 
-def test_a_window_per_second_and_phase(recorder: Recorder) -> None:
-    recorder.add(result(100, 10))
-    recorder.add(result(SECOND - 5, 10))
-    recorder.add(result(200, 10, phase="warm-up"))
-    records = recorder.take_all()
-    assert [(r["phase"], r["second"], r["ok"]) for r in records] == [
-        ("measure", 1000, 1),
-        ("measure", 1001, 1),
-        ("warm-up", 1000, 1),
-    ]
-    assert recorder.take_all() == []
-
-
-def test_only_closed_seconds_are_taken_early(recorder: Recorder) -> None:
-    recorder.add(result(100, 10))
-    assert recorder.take_closed(SECOND - 1) == []
-    assert len(recorder.take_closed(SECOND)) == 1
-
-
 def test_counts_bytes_and_parts(recorder: Recorder) -> None:
     recorder.add(result(100, 20_000_000))
     recorder.add(result(200, 30_000_000, error=RequestError(ErrorKind.TIMEOUT, "late")))
@@ -92,15 +64,6 @@ def test_counts_bytes_and_parts(recorder: Recorder) -> None:
     assert buckets.percentiles_ns(decode, [50])[0] == pytest.approx(3e6, rel=1e-3)
     timeout = codec.merged([window["histograms"]["timeout"]])
     assert buckets.percentiles_ns(timeout, [50])[0] == pytest.approx(31e6, rel=1e-3)
-
-
-def test_failures_and_timeouts_have_histograms_of_their_own(recorder: Recorder) -> None:
-    for kind in (ErrorKind.REFUSED, ErrorKind.RESET, ErrorKind.TIMEOUT):
-        recorder.add(result(100, 10_000_000, error=RequestError(kind, "")))
-    (window,) = recorder.take_all()
-    counts = {name: codec.merged([text]).total for name, text in window["histograms"].items()}
-    assert counts == {"failed": 2, "timeout": 1}
-    assert window["failures"] == {"refused": 1, "reset": 1, "timeout": 1}
 
 
 def test_codes_and_words_of_refusals_are_counted(recorder: Recorder) -> None:
@@ -133,13 +96,6 @@ def test_requests_that_made_a_connection_are_counted(recorder: Recorder) -> None
     assert buckets.percentiles_ns(connect, [50])[0] == pytest.approx(2e6, rel=1e-3)
 
 
-def test_late_starts_are_counted(recorder: Recorder) -> None:
-    for delay_ns in (0, LATE_NS, LATE_NS + 1):
-        recorder.add(result(100, 10, delay_ns=delay_ns))
-    (window,) = recorder.take_all()
-    assert window["late"] == 1
-
-
 def test_users_and_progress(recorder: Recorder) -> None:
     for start in (0, 100, 200):
         recorder.add(result(start, 50, user=1))
@@ -154,13 +110,7 @@ def test_users_and_progress(recorder: Recorder) -> None:
     # the time that user 1 took for itself until its next request belongs to the one before
     assert tally.spans_ns(recorder.tally("drain")) == 300 + 500
     recorder.begin_cell()
-    assert recorder.tally("measure").finished == 0
-
-
-def test_what_began_in_the_warm_up_counts_there_although_it_ends_later(recorder: Recorder) -> None:
-    recorder.add(result(100, 50, user=1))
-    recorder.add(result(0, 200, user=2)._replace(phase="warm-up"))
-    assert [recorder.tally(phase).finished for phase in ("warm-up", "measure")] == [1, 1]
+    assert [recorder.tally(phase).finished for phase in ("measure", "drain")] == [0, 0]
 
 
 def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) -> None:
@@ -172,81 +122,6 @@ def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) 
         {"send_delay": 1},
         {"latency": 1, "service_time": 1},
     )
-
-
-def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
-    """Percentiles from windows of four workers, merged, against the exact ones."""
-    services = np.random.default_rng(3).lognormal(np.log(20e6), 0.5, 40_000).astype(np.int64)
-    runner = FakeRunner()
-    collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
-    ledger = LedgerWriter(tmp_path / "ledger.jsonl")
-    ledger.write({"kind": "header", "version": 1})
-    collector.begin_study(ledger)
-    collector.begin_phase("a/b4/c1", 1, "measure")
-    for worker in range(4):
-        recorder = Recorder()
-        start = time.perf_counter_ns()
-        for service in services[worker::4]:
-            recorder.add(result(start, int(service)))
-            start += int(service)
-        runner.deliver(RECORDS, {"records": recorder.take_all(), "raw": recorder.take_raw()}, f"w{worker}")
-    ledger.close()
-    assert (collector.ok, collector.failed) == (40_000, 0)
-    assert (collector.requests, collector.failures) == (40_000, 0)
-    windows = read_ledger(tmp_path / "ledger.jsonl").of_kind("window")
-    assert sum(window["ok"] for window in windows) == 40_000
-    assert {window["worker"] for window in windows} == {"w0", "w1", "w2", "w3"}
-    merged = codec.merged(window["histograms"]["service_time"] for window in windows if window["ok"])
-    wanted = [50, 95, 99, 99.9]
-    exact = np.sort(services)[[round(40_000 * percent / 100) - 1 for percent in wanted]]
-    assert buckets.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
-
-
-def test_what_idle_workers_tell_of_the_study_before_is_left_out(tmp_path: Path) -> None:
-    runner = FakeRunner()
-    collector = Collector(runner, str)  # type: ignore[arg-type]
-    recorder, seen = Recorder(), list[dict[str, Any]]()
-    collector.listeners.append(seen.append)
-    for study, cell in enumerate(("a/b4/c1", "b/b4/c1")):
-        ledger = LedgerWriter(tmp_path / f"{study}.jsonl")
-        collector.begin_study(ledger, 9)
-        recorder.add(result(time.perf_counter_ns(), 10))  # of a/b4/c1
-        records, raw = recorder.take_all(), recorder.take_raw()
-        runner.deliver(RECORDS, {"records": records, "raw": raw}, "w0")
-        assert seen == []
-        collector.begin_phase(cell, 1, "measure")
-        runner.deliver(RECORDS, {"records": records, "raw": raw}, "w0")
-        assert len(seen) == (1 if study == 0 else 0)
-        seen.clear()
-        ledger.close()
-
-
-def test_between_two_runs_what_workers_do_is_of_none_and_late_windows_still_count() -> None:
-    runner, seen = FakeRunner(), list[dict[str, Any]]()
-    collector = Collector(runner, str)  # type: ignore[arg-type]
-    collector.begin_phase("a/b4/c1", 1, "measure")
-    recorder = Recorder()
-    recorder.add(result(time.perf_counter_ns(), 10))
-    (late,) = recorder.take_all()
-    tag = {"cell": late["cell"], "repeat": late["repeat"]}
-    idle = {"kind": "health", **tag, "phase": "drain", "second": late["second"], "lag": "", "cpu_pct": 1.0}
-    collector.listeners.append(seen.append)
-    runner.deliver(RECORDS, {"records": [dict(idle)], "raw": []}, "w0")
-    collector.write({"kind": "run", **tag, "event": "end", "status": "done", "note": ""})
-    runner.deliver(RECORDS, {"records": [dict(idle), late], "raw": []}, "w0")
-    assert [record["kind"] for record in seen] == ["health", "run", "window"]
-
-
-def test_progress_of_another_phase_is_not_counted() -> None:
-    runner = FakeRunner()
-    collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
-    collector.begin_phase("a", 1, "measure")
-    told = {"cell": "a", "repeat": 1, "phase": "measure", "ok": 3, "failed": 1}
-    runner.deliver(PROGRESS, told, "w0")
-    runner.deliver(PROGRESS, {**told, "ok": 5}, "w0")
-    runner.deliver(PROGRESS, {**told, "ok": 2}, "w1")
-    runner.deliver(PROGRESS, {**told, "phase": "warm-up", "ok": 100}, "w1")
-    assert (collector.ok, collector.failed) == (7, 2)
 
 
 def spread(records: list[dict[str, Any]]) -> list[tuple[int, int, int]]:
@@ -274,18 +149,6 @@ def test_a_share_that_comes_late_to_a_second_is_shipped_once_a_second(recorder: 
     assert recorder.take_all() == []
 
 
-def test_spread_images_add_up_whatever_the_lengths_and_the_shipping(recorder: Recorder) -> None:
-    generator, shipped = np.random.default_rng(7), list[dict[str, Any]]()
-    ends = np.sort(generator.integers(0, 30 * SECOND, 400))
-    for end_ns in ends.tolist():
-        service_ns = int(generator.integers(0, 90 * SECOND))
-        recorder.add(result(end_ns - service_ns, service_ns))
-        shipped += recorder.take_closed(end_ns)
-    shipped += recorder.take_all()
-    assert sum(one["spread_milli_images"] for one in shipped) == 1_000 * 4 * 400
-    assert sum(one["images"] for one in shipped) == 4 * 400
-
-
 @pytest.mark.parametrize("seconds", [61, 100, 300])
 def test_of_a_longer_request_the_earlier_share_is_spread_over_the_seconds_that_are_told(
     recorder: Recorder, seconds: int
@@ -296,9 +159,3 @@ def test_of_a_longer_request_the_earlier_share_is_spread_over_the_seconds_that_a
     # no wave: 4 images in 60 seconds, 66.67 thousandths each
     assert {milli for _, _, milli in found} == {66, 67}
     assert sum(milli for _, _, milli in found) == 4_000
-
-
-def test_failures_have_no_images_to_spread(recorder: Recorder) -> None:
-    recorder.add(result(0, 3 * SECOND, error=RequestError(ErrorKind.TIMEOUT, "late")))
-    recorder.add(result(0, 3 * SECOND, abandoned=True))
-    assert spread(recorder.take_all()) == [(3, 0, 0)]

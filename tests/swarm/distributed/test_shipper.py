@@ -1,4 +1,4 @@
-"""The `path` records of a worker: of which phase, over how long, and with how many connections asked for."""
+"""What a worker ships of a second: its windows and health, and the path of its connections, by phase."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gevent.pool import Group
 
 from reports.ledger.records import check_record
 from swarm.distributed import shipper
-from swarm.distributed.protocol import RECORDS
+from swarm.distributed.protocol import PROGRESS, RECORDS
 from swarm.distributed.recorder import Recorder
-from swarm.distributed.shipper import RAW_AT_ONCE, SHIP_EVERY_S, Shipper
+from swarm.distributed.shipper import RAW_AT_ONCE, SHIP_EVERY_S, Shipper, ticks_between
 from swarm.distributed.tcp_stats import Connections
 from tests.presets import preset
 from tests.stand_ins import stand_in
@@ -23,6 +23,7 @@ from tests.swarm.kernel import Kernel, info_of
 from tests.users.ways import IMAGES, codec_at
 from users.backends.registry import codec_of
 from users.codecs.v2_grpc import V2Grpc
+from users.errors import ErrorKind, RequestError
 from users.http2.figures import FIGURES
 from users.load.assignment import Assignment
 from users.result import Result
@@ -42,19 +43,42 @@ class ShippingRunner(FakeRunner):
         shipped = [data["records"] for message, data, _ in self.sent if message == RECORDS]
         return [record for records in shipped for record in records if record["kind"] == kind]
 
+    def wait_for(self, health: int) -> list[dict[str, Any]]:
+        """So many records of health, once they are there."""
+        with gevent.Timeout(10):
+            while len(found := self.records("health")) < health:
+                gevent.sleep(0.01)
+        return found
+
+
+class PlayedRecorder(Recorder):
+    """In the second that a test says."""
+
+    at = 1_000
+
+    def second(self, at_ns: int) -> int:
+        return self.at
+
 
 class Ship:
     """A shipping on a kernel that the test plays."""
 
     def __init__(self) -> None:
-        self.runner, self.kernel = ShippingRunner(), Kernel()
-        self.shipping = Shipper(self.runner, Recorder())  # type: ignore[arg-type]
+        self.runner, self.kernel, self.recorder = ShippingRunner(), Kernel(), PlayedRecorder()
+        self.made_ns = time.perf_counter_ns()
+        self.shipping = Shipper(self.runner, self.recorder)  # type: ignore[arg-type]
         codec = codec_of(preset("onnx-grpc", "h:8011", "m"))
         self.assignment = Assignment(codec, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
         self.shipping.assignment = self.assignment
 
     def path(self) -> list[dict[str, Any]]:
         return self.runner.records("path")
+
+    def end(self, user: int, **changed: Any) -> None:
+        """A request of the measure phase ends."""
+        now_ns = time.perf_counter_ns()
+        made = Result("onnx-grpc/b1/c2", 3, "measure", user, 1, now_ns, now_ns, now_ns + 1_000, 10)
+        self.recorder.add(made._replace(**changed))
 
 
 @pytest.fixture
@@ -87,6 +111,9 @@ def test_a_phases_path(ship: Ship) -> None:
 def test_what_comes_between_phases_belongs_to_none(ship: Ship) -> None:
     ship.shipping.end_path()
     ship.shipping.begin_path("warm-up")
+    ship.shipping.end_path()
+    assert ship.path() == [], "no connections make no record"
+    ship.shipping.begin_path("warm-up")
     ship.kernel.seen = {"a": info_of(bytes_sent=10)}
     ship.shipping.end_path()
     ship.kernel.seen = {"a": info_of(bytes_sent=600)}
@@ -98,12 +125,6 @@ def test_what_comes_between_phases_belongs_to_none(ship: Ship) -> None:
         ("warm-up", 10),
         ("measure", 1),
     ]
-
-
-def test_no_connections_make_no_record(ship: Ship) -> None:
-    ship.shipping.begin_path("measure")
-    ship.shipping.end_path()
-    assert ship.path() == []
 
 
 @pytest.fixture
@@ -122,6 +143,7 @@ def test_a_phases_path_over_our_own_grpc(ship: Ship, send: Callable[[int], None]
     ship.kernel.seen = {"a": info_of()}
     for phase, times in [("warm-up", 2), ("measure", 4)]:
         send(5)
+        FIGURES.counts.update(goaways=3)
         ship.shipping.begin_path(phase)
         send(times)
         ship.shipping.end_path()
@@ -129,7 +151,8 @@ def test_a_phases_path_over_our_own_grpc(ship: Ship, send: Callable[[int], None]
     assert check_record(first) is None
     assert (first["http2"]["connections"], first["http2"]["streams"]) == (1, 1)
     sent = [record["http2"]["frames_sent"] for record in (first, second)]
-    assert 4 <= sent[0] < sent[1] < 3 * sent[0], "each has its own phase's, and none from between them"
+    assert 4 <= sent[0] < sent[1] < 3 * sent[0], "each has its own phase's"
+    assert [record["http2"]["goaways"] for record in (first, second)] == [0, 0], "none from between them"
 
 
 @pytest.mark.system
@@ -153,22 +176,72 @@ def test_a_path_without_connections_of_our_own_grpc_has_none_of_it(ship: Ship) -
 
 
 def test_many_raw_results_do_not_wait_for_the_end_of_their_second(ship: Ship) -> None:
-    recorder = ship.shipping._recorder
-    recorder.raw_left = 2 * RAW_AT_ONCE
-    now_ns = time.perf_counter_ns()
+    ship.runner.wait_for(health=1)
+    ship.recorder.raw_left = 2 * RAW_AT_ONCE
     for number in range(RAW_AT_ONCE):
-        recorder.add(Result("a/b1/c1", 1, "measure", number, 1, now_ns, now_ns, now_ns + 1_000, 10))
+        ship.end(number)
     gevent.sleep(2 * SHIP_EVERY_S)
     rows = [rows for message, data, _ in ship.runner.sent if message == RECORDS for rows in data["raw"]]
     assert [(each["cell"], each["columns"]["user"]) for each in rows] == [
-        ("a/b1/c1", list(range(RAW_AT_ONCE)))
+        ("onnx-grpc/b1/c2", list(range(RAW_AT_ONCE)))
     ]
-    assert recorder.raw_waiting == 0
+    assert ship.recorder.raw_waiting == 0
+
+
+def test_a_second_is_shipped_when_it_is_over_and_a_phases_last_one_under_it(ship: Ship) -> None:
+    ship.assignment.enter("warm-up")
+    ship.assignment.under_way["warm-up"], ship.assignment.sent = 3, 7
+    ship.runner.wait_for(health=1)
+    ship.end(1, phase="warm-up")
+    gevent.sleep(1.2 * SHIP_EVERY_S)
+    assert ship.runner.records("window") == [], "its second goes on"
+    ship.recorder.at = 1_001
+    ship.runner.wait_for(health=2)
+    (window,) = ship.runner.records("window")
+    assert (window["second"], window["phase"], window["ok"]) == (1_000, "warm-up", 1)
+    gevent.sleep(1.2 * SHIP_EVERY_S)
+    for _ in range(2):  # the second time there is nothing to say
+        ship.shipping.mark()
+    ship.assignment.enter("drain")
+    healths = ship.runner.records("health")
+    assert [health["second"] for health in healths] == [999, 1_000, 1_001]
+    about = {(one["cell"], one["repeat"], one["phase"], one["in_flight"], one["users"]) for one in healths}
+    assert about == {("onnx-grpc/b1/c2", 3, "warm-up", 3, 2)}
+    spans_ns = sum(health["span_ns"] for health in healths)
+    assert 0.3e9 < spans_ns <= time.perf_counter_ns() - ship.made_ns, "each from the end of the one before"
+
+
+def test_progress_is_told_when_it_changes(ship: Ship) -> None:
+    ship.assignment.enter("measure")
+    for changed in ({}, {"error": RequestError(ErrorKind.RESET, "")}, {"abandoned": True}):
+        ship.end(1, **changed)
+    ship.end(1, phase="warm-up")
+    gevent.sleep(3.5 * SHIP_EVERY_S)
+    told = [data for message, data, _ in ship.runner.sent if message == PROGRESS]
+    expected = {"cell": "onnx-grpc/b1/c2", "repeat": 3, "phase": "measure", "ok": 1, "failed": 1}
+    assert told == [expected]
+
+
+def test_a_thousand_workers_tell_their_progress_less_often() -> None:
+    assert [ticks_between(workers) for workers in (1, 100, 200, 1_000)] == [1, 1, 2, 10]
+
+
+def test_the_last_seconds_windows_are_shipped_with_its_raw_results_when_told_to(ship: Ship) -> None:
+    ship.recorder.raw_left = 1
+    ship.end(1)
+    ship.shipping.flush()
+    ((_, message, _),) = ship.runner.sent
+    assert [record["ok"] for record in message["records"]] == [1]
+    assert [rows["columns"]["user"] for rows in message["raw"]] == [[1]]
+    ship.shipping.flush()
+    assert len(ship.runner.sent) == 1, "nothing is sent twice"
 
 
 def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have turns while many connections are looked at: the end of a phase, for one."""
+    began_ns = time.perf_counter_ns()
     ship.shipping.begin_path("measure")
+    gevent.sleep(0.03)
 
     def slow(port: int) -> Any:
         seen = ship.kernel(port)
@@ -186,4 +259,6 @@ def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.M
         ("measure", 100),
         ("measure", 30),
     ]
-    assert all(record["span_ns"] > 0 for record in ship.path())
+    spans_ns = [record["span_ns"] for record in ship.path()]
+    assert min(spans_ns) > 0
+    assert sum(spans_ns) <= time.perf_counter_ns() - began_ns, "each from the end of the one before"

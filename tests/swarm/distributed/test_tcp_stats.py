@@ -19,7 +19,7 @@ from tests.users.ways import IMAGES, codec_at
 from users.codecs.base import Codec
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
-from users.transport.admin_connection import AdminConnection, is_marked, mark
+from users.transport.admin_connection import AdminConnection
 from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 from users.transport.transports import TRANSPORTS, client
 from users.triton.api import triton_stub
@@ -79,51 +79,28 @@ def test_connections_of_sixteen_users(
     assert eventually(lambda: own_connections(endpoint.port) == {})
 
 
-@pytest.mark.parametrize("by_library", [False, True])
-def test_a_shared_channel_lives_until_its_last_user_has_gone(grpc_address: str, by_library: bool) -> None:
-    codec = codec_at(V2Grpc, grpc_address)
-    endpoint, prepared = codec.endpoint, codec.prepare(IMAGES, (0,))
-    first, second = (client(codec, 30, SHARED, by_library) for _ in range(2))
-    first.open()
-    second.open()
-    first.send(prepared)
-    (address,) = own_connections(endpoint.port)
-    first.close()
-    first.close()
-    second.send(prepared)
-    assert list(own_connections(endpoint.port)) == [address]
-    second.close()
-    assert eventually(lambda: own_connections(endpoint.port) == {})
-    with client(codec, 30, SHARED, by_library) as third:
-        assert third.send(prepared).embeddings.shape == (1, 512)
-
-
 def test_our_own_questions_over_http_are_not_counted(http_address: str) -> None:
-    codec = codec_at(Embed, http_address)
-    endpoint = codec.endpoint
-    line = AdminConnection(http_address, 30)
+    codec, line = codec_at(Embed, http_address), AdminConnection(http_address, 30)
     assert "ready" in line.get("/readyz")
-    assert all_connections(endpoint.port) == 1
-    assert own_connections(endpoint.port) == {}
-    with client(codec, 30) as user:
-        user.send(codec.prepare(IMAGES, (0,)))
-        assert all_connections(endpoint.port) == 2
-        assert len(own_connections(endpoint.port)) == 1
+    only_users_are_counted(codec)
     line.close()
 
 
 @pytest.mark.parametrize("by_library", [False, True])
 def test_our_own_questions_over_grpc_are_not_counted(grpc_address: str, by_library: bool) -> None:
     codec = codec_at(V2Grpc, grpc_address)
-    endpoint = codec.endpoint
-    with triton_stub(endpoint) as stub:
+    with triton_stub(codec.endpoint) as stub:
         assert stub.ServerReady(service_pb2.ServerReadyRequest(), timeout=30).ready
-        assert all_connections(endpoint.port) == 1
-        assert own_connections(endpoint.port) == {}
-        with client(codec, 30, by_library=by_library) as user:
-            user.send(codec.prepare(IMAGES, (0,)))
-            assert all_connections(endpoint.port) == 2
-            assert len(own_connections(endpoint.port)) == 1
+        only_users_are_counted(codec, by_library)
+
+
+def only_users_are_counted(codec: Codec, by_library: bool = False) -> None:
+    """There is one connection of our own, and then one of a user."""
+    port = codec.endpoint.port
+    assert (all_connections(port), own_connections(port)) == (1, {})
+    with client(codec, 30, by_library=by_library) as user:
+        user.send(codec.prepare(IMAGES, (0,)))
+        assert (all_connections(port), len(own_connections(port))) == (2, 1)
 
 
 def test_looking_leaves_no_descriptor_open_and_no_mode_changed() -> None:
@@ -155,13 +132,6 @@ def test_other_sockets_are_passed_over() -> None:
         assert own_connections(9) == {}
     for made in pair:
         made.close()
-
-
-def test_mark() -> None:
-    with plain_socket.socket() as marked:
-        assert not is_marked(marked)
-        mark(marked)
-        assert is_marked(marked)
 
 
 def test_without_tcp_info_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,11 @@ from locust.env import Environment
 import gc
 import resource
 import socket
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +19,21 @@ import pytest
 from gevent.event import Event
 from gevent.pool import Group
 
+from swarm.clock import wall_ns
 from swarm.distributed import worker
-from swarm.distributed.protocol import ASK, REPLY
+from swarm.distributed.protocol import ASK, PARTING, RECORDS, REPLY
 from swarm.distributed.shipper import Shipper
-from swarm.distributed.worker import Worker, start_ns
+from swarm.distributed.worker import NOTHING_DONE, Worker, start_ns
 from swarm.distributed.worker_cell import YOUNG_OBJECTS
 from swarm.locust_patches.patches import three_digits
 from tests.pictures import image_set
 from tests.presets import preset
 from tests.swarm.fakes import FakeRunner
 from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError
 from users.inputs.images import POOL_BYTES
 from users.load.assignment import Assignment
+from users.load.pacing import OpenPacer, offsets_ns
 from users.load.user import InferenceUser
 from users.result import Result
 
@@ -66,16 +72,21 @@ class WorkerRunner(FakeRunner):
     """With a place for greenlets; `ask` waits for the answer to one order."""
 
     user_count = 0
+    worker: Worker
 
     def __init__(self) -> None:
         super().__init__()
-        self.greenlet = Group()
+        self.greenlet, self._numbers = Group(), count(1)
+
+    def told(self, kind: str) -> list[dict[str, Any]]:
+        """What was sent of one kind."""
+        return [data for sent, data, _ in self.sent if sent == kind]
 
     def ask(self, op: str, **data: Any) -> dict[str, Any]:
-        seq = len(self.sent) + 1
+        seq = next(self._numbers)
         self.deliver(ASK, {"share": (0, 1), **data, "op": op, "seq": seq})
         for _ in range(1000):
-            answers = [reply for kind, reply, _ in self.sent if kind == REPLY and reply["seq"] == seq]
+            answers = [reply for reply in self.told(REPLY) if reply["seq"] == seq]
             if answers:
                 return answers[0]
             gevent.sleep(0.005)
@@ -92,7 +103,7 @@ def runner(monkeypatch: pytest.MonkeyPatch, environment: Environment) -> Iterato
     monkeypatch.setattr(worker, "load_images", lambda folder, texts, pool_bytes: IMAGES)
     monkeypatch.setattr(AnyUser, "assignment", None)
     made = WorkerRunner()
-    Worker(environment, made)  # type: ignore[arg-type]
+    made.worker = Worker(environment, made)  # type: ignore[arg-type]
     yield made
     made.greenlet.kill()
 
@@ -100,15 +111,14 @@ def runner(monkeypatch: pytest.MonkeyPatch, environment: Environment) -> Iterato
 def assigned(
     runner: WorkerRunner,
     endpoint: Endpoint,
-    golden: bytes | Mapping[str, bytes],
+    golden: Mapping[str, bytes] = {},
     cell: Mapping[str, Any] = {},
     **settings: Any,
 ) -> Assignment:
-    """The assignment of a cell at `endpoint`; `golden` embeddings by space, or those of its own."""
-    by_space = {endpoint.space: golden} if isinstance(golden, bytes) else golden
+    """The assignment of a cell at `endpoint`; `golden` embeddings are by space."""
     study = {
         "images": "", "texts": "", "pool_bytes": POOL_BYTES, "sha256": IMAGES.sha256,
-        "golden": by_space, "min_cosine": 0.99, "timeout_s": 5.0, "raw_results": 0,
+        "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0, "raw_results": 0,
         "trace": False, **settings,
     }  # fmt: skip
     assert "error" not in runner.ask("study", **study)
@@ -121,35 +131,27 @@ def assigned(
     return AnyUser.assignment
 
 
-def test_answers_are_held_against_the_golden_embeddings_where_a_model_computes(runner: WorkerRunner) -> None:
-    golden = np.eye(3, 512, dtype=np.float32)
-    assignment = assigned(runner, ONNX, golden.tobytes())
-    assert assignment.golden is not None
-    assert np.array_equal(assignment.golden, golden)
-    assert [prepared.indices for prepared in assignment.pool] == [(0, 1), (2, 0)]
+OURS, THEIRS = np.eye(3, 512, dtype=np.float32), np.ones((3, 768), dtype=np.float32)
+GOLDEN = {ONNX.space: OURS.tobytes(), EMULATED.space: OURS.tobytes(), "another": THEIRS.tobytes()}
+WIDE = replace(ONNX, space="another", contract=replace(ONNX.contract, dimension=768))
 
 
-@pytest.mark.parametrize("endpoint", [ONNX.floor(), EMULATED])
-def test_answers_of_no_model_are_held_against_nothing(runner: WorkerRunner, endpoint: Endpoint) -> None:
-    golden = np.eye(3, 512, dtype=np.float32).tobytes()
-    assert assigned(runner, endpoint, golden).golden is None
-
-
-def test_a_study_without_golden_embeddings(runner: WorkerRunner) -> None:
-    assert assigned(runner, EMULATED, b"").golden is None
-    assert assigned(runner, ONNX, b"").golden is None
-    assert assigned(runner, ONNX, {}).golden is None
-
-
-def test_golden_embeddings_are_those_of_its_own_space(runner: WorkerRunner) -> None:
-    ours, theirs = np.eye(3, 512, dtype=np.float32), np.ones((3, 768), dtype=np.float32)
-    golden = {ONNX.space: ours.tobytes(), "another": theirs.tobytes()}
-    wide = replace(ONNX, space="another", contract=replace(ONNX.contract, dimension=768))
-    for endpoint, expected in ((ONNX, ours), (wide, theirs)):
-        found = assigned(runner, endpoint, golden).golden
-        assert found is not None
-        assert np.array_equal(found, expected)
-    assert assigned(runner, replace(ONNX, space="a third"), golden).golden is None
+@pytest.mark.parametrize(
+    ("endpoint", "golden", "expected"),
+    [
+        (ONNX, GOLDEN, OURS),
+        (WIDE, GOLDEN, THEIRS),
+        (replace(ONNX, space="a third"), GOLDEN, None),
+        (ONNX, {ONNX.space: b""}, None),
+        (ONNX.floor(), GOLDEN, None),
+        (EMULATED, GOLDEN, None),
+    ],
+)
+def test_golden_embeddings_are_those_of_its_own_space_where_a_model_computes(
+    runner: WorkerRunner, endpoint: Endpoint, golden: Mapping[str, bytes], expected: Any
+) -> None:
+    found = assigned(runner, endpoint, golden).golden
+    assert found is None if expected is None else np.array_equal(found, expected)  # type: ignore[arg-type]
 
 
 def test_other_pictures_or_texts_than_the_masters_are_refused(runner: WorkerRunner) -> None:
@@ -160,7 +162,7 @@ def test_other_pictures_or_texts_than_the_masters_are_refused(runner: WorkerRunn
 
 
 def test_a_codec_that_is_a_file_must_be_the_masters(runner: WorkerRunner, tmp_path: Path) -> None:
-    assigned(runner, ONNX, b"")
+    assigned(runner, ONNX)
     path = tmp_path / "mine.py"
     path.write_text("raise AssertionError('nobody runs it')")
     cell = {"cell": "x", "repeat": 1, "addresses": {}, "batch": 1, "users": 1, "client": "prepared"}
@@ -174,9 +176,12 @@ def test_a_codec_that_is_a_file_must_be_the_masters(runner: WorkerRunner, tmp_pa
 
 
 def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> None:
-    assignment = assigned(runner, ONNX, b"")
+    assignment = assigned(runner, ONNX, cell={"repeat": 3}, min_cosine=0.97, timeout_s=7.5)
     assert (assignment.images, assignment.channels) == (None, "per-user")
-    assignment = assigned(runner, ONNX, b"", {"client": "library", "channels": "shared"})
+    assert [prepared.indices for prepared in assignment.pool] == [(0, 1), (2, 0)]
+    about = (assignment.cell, assignment.repeat, assignment.min_cosine, assignment.timeout_s)
+    assert about == ("onnx-http/b2/c1", 3, 0.97, 7.5)
+    assignment = assigned(runner, ONNX, cell={"client": "library", "channels": "shared"})
     assert (assignment.images, assignment.channels) == (IMAGES, "shared")
 
 
@@ -185,9 +190,9 @@ def test_a_cell_over_a_link_is_sent_to_the_address_that_its_own_host_reaches(
 ) -> None:
     addresses = {"addresses": {"near": "198.18.0.1", "far": "198.18.0.5"}}
     monkeypatch.setenv("INFERSWARM_HOST", "far")
-    assert assigned(runner, ONNX, b"", addresses).endpoint.address == f"198.18.0.5:{ONNX.port}"
+    assert assigned(runner, ONNX, cell=addresses).endpoint.address == f"198.18.0.5:{ONNX.port}"
     monkeypatch.setenv("INFERSWARM_HOST", "elsewhere")
-    assert assigned(runner, ONNX, b"", addresses).endpoint.address == ONNX.address
+    assert assigned(runner, ONNX, cell=addresses).endpoint.address == ONNX.address
 
 
 def test_a_host_that_does_not_reach_an_endpoint_says_so(
@@ -207,7 +212,7 @@ def test_a_host_that_does_not_reach_an_endpoint_says_so(
 
 @pytest.mark.parametrize(("trace", "has_a_place"), [(False, False), (True, True)])
 def test_a_traced_stage_has_a_place_for_ids(runner: WorkerRunner, trace: bool, has_a_place: bool) -> None:
-    assignment = assigned(runner, EMULATED, b"", trace=trace)
+    assignment = assigned(runner, EMULATED, trace=trace)
     assert [prepared.id_at >= 0 for prepared in assignment.pool] == [has_a_place] * len(assignment.pool)
 
 
@@ -215,9 +220,9 @@ def test_more_users_than_a_process_may_have_files(
     runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (300, 20_000))
-    assert assigned(runner, ONNX, b"", {"users": 236}).pool
-    assert assigned(runner, ONNX, b"", {"users": 300, "share": (0, 2)}).pool
-    assert assigned(runner, ONNX, b"", {"users": 300, "share": (0, 0)}).pool, (
+    assert assigned(runner, ONNX, cell={"users": 236}).pool
+    assert assigned(runner, ONNX, cell={"users": 300, "share": (0, 2)}).pool
+    assert assigned(runner, ONNX, cell={"users": 300, "share": (0, 0)}).pool, (
         "who comes late has no share yet"
     )
     monkeypatch.setattr(AnyUser, "assignment", None)
@@ -230,7 +235,7 @@ def test_more_users_than_a_process_may_have_files(
 def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
     before = gc.get_threshold()
     try:
-        assigned(runner, ONNX, b"")
+        assigned(runner, ONNX)
         assert gc.get_freeze_count() > 10_000
         assert gc.get_threshold()[0] == YOUNG_OBJECTS
     finally:
@@ -241,30 +246,45 @@ def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
 class Sending:
     """Users of a worker, as its assignment and its recorder see them."""
 
-    def __init__(self, runner: WorkerRunner, environment: Environment) -> None:
+    def __init__(self, runner: WorkerRunner, environment: Environment, **settings: Any) -> None:
         self.runner, self.environment = runner, environment
-        self.assignment = assigned(runner, EMULATED, b"")
+        self.assignment = assigned(runner, EMULATED, **settings)
         self.ns = 0
 
-    def phase(self, name: str) -> dict[str, Any]:
-        orders = {"arrivals": "", "rate": 1, "profile": "", "seed": "", "start_utc_ns": 0}
-        return self.runner.ask(
-            "cool_down" if name == "drain" else "phase", **orders, phase=name, patience_s=1
-        )
+    def phase(self, name: str, **ways: Any) -> dict[str, Any]:
+        orders = {"arrivals": "", "rate": 1, "profile": "", "seed": "", "start_utc_ns": 0, "patience_s": 5}
+        return self.runner.ask("cool_down" if name == "drain" else "phase", **orders | ways, phase=name)
 
     def begin(self, count: int) -> None:
         """So many users begin a request in the phase under way."""
         self.assignment.sent += count
         self.assignment.under_way[self.assignment.phase] += count
 
-    def end(self, phase: str, count: int) -> None:
+    def end(self, phase: str, count: int, error: RequestError | None = None) -> None:
         """So many, each of its own user, come back of those that began in a phase: after a second each."""
         for user in range(count):
             self.assignment.under_way[phase] -= 1
             self.ns += S
             about = {"cell": self.assignment.cell, "repeat": 1, "phase": phase, "user": user, "images": 1}
             times = {"intended_ns": self.ns - S, "start_ns": self.ns - S, "end_ns": self.ns}
-            self.environment.events.request.fire(result=Result(**about, **times, request_bytes=1))
+            made = Result(**about, **times, request_bytes=1, error=error)
+            self.environment.events.request.fire(result=made)
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        """What has come to the master."""
+        told = [record for message in self.runner.told(RECORDS) for record in message["records"]]
+        return [record for record in told if record["kind"] == kind]
+
+    def shipped(self) -> Counter[str]:
+        """How many requests, by the phase in which they began."""
+        found = Counter[str]()
+        for one in self.records("window"):
+            found[one["phase"]] += one["ok"] + sum(one["failures"].values())
+        return found
+
+    def healths(self, phase: str) -> int:
+        """How often a phase's health."""
+        return sum(record["phase"] == phase for record in self.records("health"))
 
 
 def test_requests_belong_to_the_phase_in_which_they_began_and_the_load_goes_on(
@@ -273,7 +293,8 @@ def test_requests_belong_to_the_phase_in_which_they_began_and_the_load_goes_on(
     users = Sending(runner, environment)
     users.phase("warm-up")
     users.begin(8)
-    users.end("warm-up", 5)
+    users.end("warm-up", 4)
+    users.end("warm-up", 1, RequestError(ErrorKind.RESET, ""))
     runner.ask("mark")
     users.begin(2)  # between the mark and the order to measure, when the server's counters are read
     users.phase("measure")
@@ -285,17 +306,26 @@ def test_requests_belong_to_the_phase_in_which_they_began_and_the_load_goes_on(
     assert users.assignment.phase == "drain"
     assert users.assignment.start_event.is_set(), "the load goes on until what was measured has come back"
     users.begin(4)
-    assert not cooling.ready()
-    users.end("measure", 3)
-    assert cooling.get(timeout=1)["succeeded"] == 3
+    runner.ask("share", share=(0, 1))
+    assert not cooling.ready(), "another order need not wait for it"
+    users.end("measure", 2)
+    users.end("measure", 1, RequestError(ErrorKind.RESET, ""))
+    assert cooling.get(timeout=10)["succeeded"] == 2
     users.end("drain", 4)
     told = runner.ask("drain", patience_s=1)
     assert not users.assignment.start_event.is_set()
-    assert (told["users"], told["finished"], told["sent"], told["abandoned"]) == (3, 3, 3, 0)
-    # three users, each from its request in the measure phase to its next one, 3 s later
-    assert told["users_ns"] == 3 * 3 * S
+    assert (told["users"], told["finished"], told["sent"], told["abandoned"]) == (2, 3, 3, 0)
+    # two users: from the first's first request to its next one of the drain, 3 s, and the second's likewise
+    assert told["users_ns"] == 3 * S + 3 * S
     # 5 that had not come back at the mark, and 4 of the drain
     assert told["other_phases"] == 9
+    assert users.shipped() == {"warm-up": 10, "measure": 3, "drain": 4}, "the last second's, too"
+    users.assignment = assigned(runner, EMULATED)
+    users.phase("warm-up")
+    users.begin(2)
+    users.phase("measure")
+    users.end("warm-up", 2)
+    assert runner.ask("drain", patience_s=1)["other_phases"] == 2, "the mark was of the cell before"
 
 
 def test_a_request_that_begins_while_the_path_is_looked_at_may_be_counted_in_the_next_phase(
@@ -323,7 +353,7 @@ def test_an_order_that_waited_until_the_phase_was_drained_sends_nothing(
     gevent.sleep(0.05)
     runner.ask("drain", patience_s=1)
     looked.set()
-    late.get(timeout=1)
+    late.get(timeout=10)
     assert not users.assignment.start_event.is_set()
 
 
@@ -336,3 +366,67 @@ def test_what_never_comes_back_is_abandoned_in_the_phase_in_which_it_began(
     users.end("measure", 1)
     told = runner.ask("drain", patience_s=0.05)
     assert (told["finished"], told["abandoned"], told["other_phases"]) == (1, 1, 0)
+    users.end("measure", 1)
+    assert {**runner.ask("drain", patience_s=1), "seq": 0} == {**NOTHING_DONE, "seq": 0}
+    assert users.shipped() == {"measure": 1}, "what comes back later is nobody's"
+
+
+def test_a_worker_that_parts_waits_for_what_is_under_way_and_says_what_it_has_done(
+    runner: WorkerRunner, environment: Environment
+) -> None:
+    users = Sending(runner, environment)
+    users.phase("measure")
+    users.begin(2)
+    before = -1
+    while before != (before := users.healths("measure")):  # none has just been told
+        gevent.sleep(0.12)
+    gevent.spawn_later(0.05, users.end, "measure", 2)
+    runner.worker.part()
+    assert users.healths("measure") > before, "what its last second was like is told under the phase"
+    (told,) = runner.told(PARTING)
+    assert (told["finished"], told["abandoned"], told["sent"], told["due"]) == (2, 0, 2, None)
+    assert 0 < told["phase_ns"] < 60 * S, "until it was told to leave"
+    assert users.shipped() == {"measure": 2}
+
+
+def test_an_open_phase_has_this_workers_share_of_the_schedule_and_another_where_one_is_lost(
+    runner: WorkerRunner, environment: Environment
+) -> None:
+    users = Sending(runner, environment, timeout_s=2.5)
+    schedule = ("poisson", 40, "a seed", "ramp:9,hold:9")
+    orders = dict(zip(("arrivals", "rate", "seed", "profile"), schedule, strict=True))
+    users.phase("measure", **orders, share=(1, 3), start_utc_ns=wall_ns() + S - MS)
+    pacer = users.assignment.pacer
+    assert isinstance(pacer, OpenPacer)
+    assert (pacer.index, pacer.of, pacer.patience_ns) == (1, 3, 2.5 * S)
+    assert [*islice(pacer.offsets, 5)] == [*islice(offsets_ns(*schedule), 6)][1:]
+    assert 0 < pacer.start_ns - time.perf_counter_ns() <= S
+    runner.ask("share", share=(0, 2))
+    assert (pacer.index, pacer.of) == (0, 2)
+    pacer.due, pacer.dropped, pacer.overslept = 9, 3, 1
+    pacer.dropped_by_s.update({4: 1, 2: 2})
+    told = runner.ask("drain", patience_s=1)
+    assert (told["due"], told["dropped"], told["overslept"]) == (9, 3, 1)
+    assert told["dropped_by_s"] == [(2, 2), (4, 1)]
+    assert pacer.over.is_set(), "nobody's turn comes any more"
+
+
+def test_arrivals_that_still_wait_at_the_end_are_dropped(
+    runner: WorkerRunner, environment: Environment
+) -> None:
+    users = Sending(runner, environment)
+    users.phase("measure", arrivals="constant", rate=100, start_utc_ns=wall_ns() - S // 2)
+    told = runner.ask("drain", patience_s=1)
+    assert 50 <= told["due"] == told["dropped"] == sum(count for _, count in told["dropped_by_s"])
+
+
+def test_single_results_are_kept_by_all_workers_together(
+    runner: WorkerRunner, environment: Environment
+) -> None:
+    users = Sending(runner, environment, raw_results=10, share=(0, 3))
+    users.phase("measure")
+    users.begin(6)
+    users.end("measure", 6)
+    runner.ask("drain", patience_s=1)
+    rows = [each["columns"]["user"] for message in runner.told(RECORDS) for each in message["raw"]]
+    assert rows == [[0, 1, 2, 3]]

@@ -46,15 +46,15 @@ def test_the_order_of_sending_comes_from_the_masters_options(
     runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     study = handed_out(EMULATED, options("--grpc-scheduling", order), monkeypatch)
-    made = assigned(runner, EMULATED, b"", scheduling=study["scheduling"])
+    made = assigned(runner, EMULATED, scheduling=study["scheduling"])
     assert (made.scheduling, made.by_library) == (order, False)
 
 
 def test_bodies_of_a_prepared_pool_are_views_whatever_the_protocol(runner: WorkerRunner) -> None:
     for endpoint in (ONNX, replace(ONNX, protocol="grpc", codec="v2-grpc")):
-        pool = assigned(runner, endpoint, b"").pool
+        pool = assigned(runner, endpoint).pool
         assert [type(prepared.body) for prepared in pool] == [memoryview] * 2
-        assert assigned(runner, endpoint, b"", {"client": "library"}).pool[0].body == b""
+        assert assigned(runner, endpoint, cell={"client": "library"}).pool[0].body == b""
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_huge_pages_are_asked_for_where_requests_are_copied(
     monkeypatch.setattr(worker_cell, "ask_for_huge_pages", ask)
     worker_cell.prepare_memory.cache_clear()
     for _ in range(2):
-        assigned(runner, EMULATED, b"", {"client": client}, trace=trace)
+        assigned(runner, EMULATED, cell={"client": client}, trace=trace)
     worker_cell.prepare_memory.cache_clear()
     assert asked == [worker_cell.COPIES_BYTES] * copies, "once a process"
 
@@ -126,7 +126,7 @@ def test_what_is_missing_is_told_before_any_load(
 
 @pytest.mark.parametrize("security", [Security(token=VARIABLE), Security("/nowhere/ca.pem")])
 def test_one_that_comes_late_is_refused_with_its_first_cell(runner: WorkerRunner, security: Security) -> None:
-    assigned(runner, ONNX, b"")
+    assigned(runner, ONNX)
     reply = runner.ask(
         "cell", cell="x", repeat=1, endpoint=at("gpu:1", security).to_dict(), addresses={}, batch=1, users=1,
         channels="per-user", client="prepared",

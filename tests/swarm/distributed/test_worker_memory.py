@@ -17,7 +17,8 @@ from swarm.distributed.worker_cell import (
 
 pytestmark = pytest.mark.system
 
-HUGE = """
+ROOT = Path(__file__).parents[3]
+HUGE_PAGES_KB = """
 import re, sys
 from pathlib import Path
 from swarm.distributed.worker_cell import prepare_memory
@@ -32,8 +33,7 @@ if not prepare_memory() or not setting.exists() or "[never]" in setting.read_tex
 before, block = huge_kb(), bytes(b"x" * 40_000_000)
 print(huge_kb() - before)
 """
-ROOT = Path(__file__).parents[3]
-PROGRAM = """
+PAGE_FAULTS = """
 import resource, sys
 from swarm.distributed.worker_cell import keep_memory
 
@@ -61,25 +61,21 @@ def test_another_c_library_is_left_alone() -> None:
     assert not keep_memory(SimpleNamespace(mallopt=lambda *_: 0))  # type: ignore[arg-type]
 
 
-def test_what_is_freed_serves_again_without_page_faults() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True)
+@pytest.mark.parametrize(
+    ("program", "least", "most"),
+    [(PAGE_FAULTS, 0, 1_000), (HUGE_PAGES_KB, 30_000, 1 << 30)],  # without it they are 48,000, and 0
+)
+def test_what_is_freed_serves_again_and_copies_lie_in_huge_pages(program: str, least: int, most: int) -> None:
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     if done.returncode == 3:
-        pytest.skip("this C library cannot be told to keep memory")
-    assert int(done.stdout) < 1_000, "without it they are 48,000"
-
-
-def test_copies_lie_in_huge_pages() -> None:
-    done = subprocess.run([sys.executable, "-c", HUGE], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode == 3:
-        pytest.skip("this kernel or C library gives no huge pages")
-    assert int(done.stdout) > 30_000, "without it they are 0"
+        pytest.skip("this kernel or C library cannot")
+    assert least <= int(done.stdout) < most
 
 
 def test_without_madvise_or_memory_nothing_is_asked() -> None:
-    assert not ask_for_huge_pages(1 << 22, SimpleNamespace())  # type: ignore[arg-type]
-
     def nothing(_: int) -> int:
         return 0
 
     poor = SimpleNamespace(malloc=nothing, free=nothing, madvise=nothing)
-    assert not ask_for_huge_pages(1 << 22, poor)  # type: ignore[arg-type]
+    for library in (SimpleNamespace(), poor):
+        assert not ask_for_huge_pages(1 << 22, library)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Master and workers' messages, on a runner that passes them at once."""
+"""Master and workers' messages, on a runner that passes them at once, and which workers carry a cell."""
 
 from locust.runners import STATE_MISSING, MasterRunner
 
@@ -9,7 +9,7 @@ import pytest
 
 from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY
 from swarm.distributed.worker import NOTHING_DONE
-from swarm.distributed.workers import Workers
+from swarm.distributed.workers import Workers, seated
 from swarm.errors import RunFailedError
 from tests.swarm.fakes import FakeRunner
 
@@ -126,6 +126,7 @@ def test_those_that_went_missing_unseen_are_forgotten(said: list[str]) -> None:
         (["study", "cell"], ["study", "cell"]),
         (["study", "cell", "phase"], ["study", "cell", "phase"]),
         (["study", "cell", "phase", "drain"], ["study", "cell"]),
+        (["study", "cell", "phase", "cool_down"], ["study", "cell"]),
         (["study", "cell", "phase", "share"], ["study", "cell", "phase"]),
         (["study", "cell", "phase", "cell"], ["study", "cell"]),
     ],
@@ -216,3 +217,29 @@ def test_a_worker_that_comes_in_the_middle_of_a_cell_for_others_is_sent_home(sai
     assert len(workers.keep_seats()) == 1
     assert [node.id for node in dispatcher._worker_nodes] == ["m_1"]
     assert ("quit", None, "m_3") in master.sent
+
+
+HOSTS = {"h1": ["a", "b", "c"], "h2": ["d"], "h3": ["e", "f"]}
+
+
+@pytest.mark.parametrize(
+    ("workers", "hosts", "found"),
+    [
+        (0, 0, ["a", "d", "e", "b", "f", "c"]),
+        (1, 0, ["a"]),
+        (4, 0, ["a", "d", "e", "b"]),
+        (3, 2, ["a", "e", "b"]),
+        (0, 1, ["a", "b", "c"]),
+    ],
+)
+def test_hosts_give_one_in_their_turn(workers: int, hosts: int, found: list[str]) -> None:
+    assert seated(HOSTS, workers, hosts) == found
+
+
+def test_too_few() -> None:
+    with pytest.raises(RunFailedError, match="it asks for 7 workers and 6 are there"):
+        seated(HOSTS, 7, 0)
+    with pytest.raises(RunFailedError, match="it asks for 6 workers on 2 hosts and 5 are there"):
+        seated(HOSTS, 6, 2)
+    with pytest.raises(RunFailedError, match="it asks for 4 hosts and 3 are available"):
+        seated(HOSTS, 0, 4)

@@ -50,17 +50,8 @@ def test_the_help_says_so() -> None:
 @pytest.mark.parametrize(
     ("host", "alone"),
     [
-        ("127.0.0.1", True),
-        ("127.9.9.9", True),
-        ("::1", True),
-        ("localhost", True),
-        ("no-such-host.invalid", True),
-        ("", False),
-        ("*", False),
-        ("0.0.0.0", False),
-        ("::", False),
-        ("10.0.0.7", False),
-        ("169.254.1.1", False),
+        *((host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost", "no-such-host.invalid")),
+        *((host, False) for host in ("", "*", "0.0.0.0", "::", "10.0.0.7", "169.254.1.1")),
     ],
 )
 def test_who_reaches_an_address(host: str, alone: bool) -> None:
@@ -70,29 +61,20 @@ def test_who_reaches_an_address(host: str, alone: bool) -> None:
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ([], []),
-        (["--headless", "--web-host", "*"], []),
-        (["--web-host", "*"], ["--web-host '*': anyone who reaches port 8089"]),
-        (["--web-host", "10.0.0.7", "--web-login"], []),
-        (["--headless", "--master"], []),
-        (["--headless", "--master-bind-host", "*"], []),
-        (
-            ["--headless", "--master", "--master-bind-host", "10.0.0.7"],
-            ["--master-bind-host 10.0.0.7: anyone who reaches port 5557"],
-        ),
-        (["--headless", "--prometheus-host", "0.0.0.0"], []),
-        (
-            ["--headless", "--prometheus-host", "0.0.0.0", "--prometheus-port", "9646"],
-            ["--prometheus-host 0.0.0.0: anyone who reaches port 9646"],
-        ),
-        (
-            ["--web-host", "", "--master", "--master-bind-host", "*", "--web-port", "1"],
-            ["--web-host '': anyone who reaches port 1", "--master-bind-host '*': anyone who reaches"],
-        ),
+        *(("", []), ("--web-host 10.0.0.7 --web-login", []), ("--headless --master-bind-host *", [])),
+        *(("--headless --web-host *", []), ("--headless --master", [])),
+        ("--headless --prometheus-host 0.0.0.0", []),
+        ("--web-host *", ["--web-host '*': anyone who reaches port 8089"]),
+        ("--headless --master --master-bind-host 10.0.0.7",
+         ["--master-bind-host 10.0.0.7: anyone who reaches port 5557"]),
+        ("--headless --prometheus-host 0.0.0.0 --prometheus-port 9646",
+         ["--prometheus-host 0.0.0.0: anyone who reaches port 9646"]),
+        ("--web-host= --master --master-bind-host * --web-port 1",
+         ["--web-host '': anyone who reaches port 1", "--master-bind-host '*': anyone who reaches"]),
     ],
-)
-def test_what_is_open_without_a_login_is_said_loudly(typed: list[str], told: list[str]) -> None:
-    sentences = list(open_listeners(parsed(*typed)))
+)  # fmt: skip
+def test_what_is_open_without_a_login_is_said_loudly(typed: str, told: list[str]) -> None:
+    sentences = list(open_listeners(parsed(*typed.split())))
     assert len(sentences) == len(told)
     for sentence, begins in zip(sentences, told, strict=True):
         assert sentence.startswith(begins)

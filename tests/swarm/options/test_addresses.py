@@ -29,21 +29,16 @@ def test_places(protocol: str, url: str, place: Place) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "gpu",
-        "ftp://gpu:1",
-        "grpc://gpu:1",
-        "grpcs://gpu:1",
-        "http://:80",
-        "gpu:port",
-        "gpu:99999",
-        "https://gpu",
-        "::",
-        "http://gpu:1/embed",
-        "gpu:1#part",
-        "g pu:1",
-        "gpü:1",
-        "gpu..lab:1",
-        f"{'g' * 64}:1",
+        *("gpu", "ftp://gpu:1", "grpc://gpu:1", "grpcs://gpu:1", "http://:80", "gpu:port", "gpu:99999", "::"),
+        *(
+            "https://gpu",
+            "http://gpu:1/embed",
+            "gpu:1#part",
+            "g pu:1",
+            "gpü:1",
+            "gpu..lab:1",
+            f"{'g' * 64}:1",
+        ),
     ],
 )
 def test_addresses_that_are_none(url: str) -> None:
@@ -56,12 +51,8 @@ def test_addresses_that_are_none(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "https://me:hunter2@gpu:1",
-        "https://hunter2@gpu:1",
-        "me:hunter2@gpu:port",
-        "gpu:1?key=hunter2",
-        "ftp://gpu/?hunter2",
-        "//hunter2@",
+        *("https://me:hunter2@gpu:1", "https://hunter2@gpu:1", "me:hunter2@gpu:port", "gpu:1?key=hunter2"),
+        *("ftp://gpu/?hunter2", "//hunter2@"),
     ],
 )
 def test_a_secret_in_a_url_is_refused_and_not_quoted(url: str) -> None:

@@ -78,30 +78,15 @@ def test_help_of_a_study_is_the_same_from_anywhere(tmp_path: Path, *, by_variabl
     assert list(tmp_path.iterdir()) == []
 
 
-VERBS = (
-    *("Accept", "Add", "Also", "Check", "Choose", "Compute", "Count", "Emulate", "Exit", "Find", "Join"),
-    *("Judge", "Keep", "Leave", "Let", "Limit", "Listen", "Load", "Look", "Measure", "Name", "Preprocess"),
-    *(
-        "Present",
-        "Print",
-        "Ramp",
-        "Record",
-        "Repeat",
-        "Run",
-        "Seed",
-        "Send",
-        "Serve",
-        "Set",
-        "State",
-        "Test",
-        "Trust",
-    ),
-    *("Use", "Watch", "Write"),
-)
+VERBS = """
+Accept Add Also Check Choose Compute Count Emulate Exit Find Join Judge Keep Leave Let Limit Listen
+Load Look Measure Name Preprocess Present Print Ramp Record Repeat Run Seed Send Serve Set State
+Test Trust Use Watch Write
+"""
 
 
 def test_help_is_in_the_imperative() -> None:
-    assert {option.help.partition(" ")[0] for option in OPTIONS.values()} == {*VERBS}
+    assert {option.help.partition(" ")[0] for option in OPTIONS.values()} == {*VERBS.split()}
 
 
 def test_docs_run_has_the_options_of_the_launcher() -> None:

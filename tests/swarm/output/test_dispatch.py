@@ -20,8 +20,9 @@ from tests.reports.lines import FIRST_SECOND, health_line, phase_line, sample_li
 from tests.swarm.followed import END, START, Followed, Heard, hooks
 from tests.swarm.web_stand import MS, a_book, tagged
 
-BOOK = a_book()
+BOOK = a_book(repeats=2)
 TAG = tagged(BOOK)
+START_UTC = "2026-11-21T11:00:00Z"
 
 
 def a_second(at: int) -> list[Record]:
@@ -32,12 +33,21 @@ def a_second(at: int) -> list[Record]:
         encode = {"encode": made["histograms"]["latency"]}
         found.append({**made, "second": second, "failures": {"timeout": 1}})
         found[-1]["histograms"] = made["histograms"] | encode
-        found.append(health_line(TAG, worker, second, cpu_pct=30.0 if worker == "w0" else 50.0))
+        lags_ns = [100_000] * 49 + [900_000]
+        stated = {"users": 5, "loop_ran_ns": 300 * MS, "cpu_wait_ns": 20 * MS, "span_ns": 1_000 * MS}
+        stated["cpu_pct"] = 30.0 if worker == "w0" else 50.0
+        found.append(health_line(TAG, worker, second, lags_ns, **stated))
     gpus = [{"id": name, "util_pct": 50.0, "memory_bytes": 1 << 30, "power_w": 100.0} for name in ("a", "b")]
     return [
         *found,
         sample_line(
-            TAG, second, gpus=gpus, pending_requests=2, missing=["metrics: refused"], ready_replicas=3
+            TAG,
+            second,
+            gpus=gpus,
+            pending_requests=2,
+            missing=["metrics: refused"],
+            ready_replicas=3,
+            server={"requests": 7},
         ),
     ]
 
@@ -45,7 +55,7 @@ def a_second(at: int) -> list[Record]:
 def a_run(seconds: int = 3) -> list[Record]:
     start = {**START, **TAG, "workers": ["w0", "w1"]}
     body = [record for at in range(seconds) for record in a_second(at)]
-    return [start, phase_line(TAG, "measure", "2026-11-21T11:00:00Z"), *body, {**END, **TAG}]
+    return [start, phase_line(TAG, "measure", START_UTC), *body, {**END, **TAG}]
 
 
 def ended(folder: Path) -> StudyEnded:
@@ -57,14 +67,10 @@ def test_a_window_tells_of_all_workers_and_a_sample_of_all_gpus() -> None:
     Followed(BOOK.header, heard).tell(*a_run(1))
     (told,) = heard.windows
     assert (told.second, told.t_s, told.utc, told.revision) == (FIRST_SECOND, 0, "2026-11-21T11:00:00Z", 0)
-    assert (told.cell, told.repeat, told.phase, told.endpoint) == (
-        "onnx-grpc/b1/c2",
-        1,
-        "measure",
-        "onnx-grpc",
-    )
+    run = ("onnx-grpc/b1/c2", 1, "measure")
+    assert (told.cell, told.repeat, told.phase, told.endpoint) == (*run, "onnx-grpc")
     assert (told.ok, told.images, told.failures) == (20, 20, {"timeout": 2})
-    assert (told.requests_per_s, told.failures_per_s, told.in_flight, told.users) == (20, 2, 8, 8)
+    assert (told.requests_per_s, told.failures_per_s, told.in_flight, told.users) == (20, 2, 8, 10)
     assert told.worker_cpu_pct == 50.0
     assert set(told.percentiles) == {"latency", "service_time", "send_delay", "encode"}
     assert told.percentiles["encode"].count == 20
@@ -72,12 +78,74 @@ def test_a_window_tells_of_all_workers_and_a_sample_of_all_gpus() -> None:
     assert (told.percentiles["latency"].p99_ns, told.latency_p99_ns) == (None, None)
     assert told.results["measure"].histogram("latency").total == 20
     (sample,) = heard.of("sample")
+    assert (sample.second, sample.cell, sample.repeat, sample.phase) == (FIRST_SECOND, *run)
     assert (sample.gpu_util_pct, sample.gpu_memory_bytes, sample.gpu_power_w) == (50.0, 2 << 30, 200.0)
     assert ([gpu["id"] for gpu in sample.gpus], sample.pending_requests) == (["a", "b"], 2)
     assert (sample.missing, sample.replicas) == (("metrics: refused",), {"ready": 3})
+    assert sample.server == {"requests": 7}
     (health,) = heard.of("health")
+    assert (health.second, health.revision, health.cell, health.repeat, health.phase) == (
+        FIRST_SECOND, 0, *run
+    )  # fmt: skip
     assert {name: worker.cpu_pct for name, worker in health.workers.items()} == {"w0": 30.0, "w1": 50.0}
-    assert health.workers["w0"].loop_lag_p99_ns == told.loop_lag_ns == pytest.approx(100_000, rel=1e-3)
+    worker = health.workers["w0"]
+    assert worker.loop_lag_p99_ns == told.loop_lag_ns == pytest.approx(900_000, rel=1e-3)
+    assert (worker.loop_cpu_pct, worker.cpu_wait_pct) == (30.0, 2.0)
+    assert (worker.users, worker.in_flight) == (5, 4)
+
+
+def test_a_window_adds_up_the_phases_of_its_second_and_has_each_of_them() -> None:
+    heard = Heard()
+    start, phase, first, *others, end = a_run(1)
+    Followed(BOOK.header, heard).tell(start, phase, first | {"phase": "warm-up", "images": 30}, *others, end)
+    (told,) = heard.windows
+    assert (told.ok, told.images, told.failures) == (20, 40, {"timeout": 2})
+    assert {name: found.ok for name, found in told.results.items()} == {"warm-up": 10, "measure": 10}
+    assert told.percentiles["latency"].count == 20
+
+
+def test_a_second_of_which_only_health_is_known_is_told() -> None:
+    heard = Heard()
+    start, phase, _, _, *others, end = a_run(1)
+    Followed(BOOK.header, heard).tell(start, phase, *others, end)
+    assert [(one.ok, one.failures) for one in heard.windows] == [(10, {"timeout": 1})]
+    begun, alone = phase_line(TAG, "warm-up", START_UTC), health_line(TAG, "w0", phase="warm-up")
+    Followed(BOOK.header, heard := Heard()).tell(start, begun, alone, end)
+    assert heard.of("health")[0].phase == "warm-up"
+    assert [name for name, _ in heard.told] == [
+        "run_started",
+        "phase_started",
+        "window",
+        "health",
+        "run_ended",
+    ]
+    assert (heard.windows[0].ok, heard.windows[0].percentiles) == (0, {})
+
+
+def test_what_comes_too_late_and_what_still_waits_at_the_end_is_told() -> None:
+    heard = Heard()
+    study = Followed(BOOK.header, heard)
+    start, *body, end = a_run(2)
+    study.tell(start, *body)
+    assert study.dispatcher.finish() == []
+    study.tell()
+    study.tell(start, *body)
+    assert [one.ok for one in heard.windows] == [20, 20], "its end never came"
+    study = Followed(BOOK.header, heard := Heard())
+    study.tell(start, *body, end, {**START, **TAG}, {**body[1], "repeat": 2})
+    assert study.dispatcher.finish() == ["1 record came too late for events."]
+
+
+def test_a_second_study_has_runs_of_its_own(tmp_path: Path) -> None:
+    heard = Heard()
+    study = Followed(BOOK.header, heard)
+    for _ in range(2):
+        study.dispatcher.begin(BOOK.header, [heard])
+        study.tell(*a_run(1), *({**record, "repeat": 2} for record in a_run(1)))
+        study.dispatcher.finish()
+        study.dispatcher.ended(ended(tmp_path))
+    assert [[run.repeat for run in over.runs] for over in heard.of("study_ended")] == [[1, 2], [1, 2]]
+    assert [started.planned["repeat"] for started in heard.of("run_started")] == [1, 2, 1, 2]
 
 
 def test_one_listener_hears_a_run_in_order(tmp_path: Path) -> None:
@@ -92,7 +160,7 @@ def test_one_listener_hears_a_run_in_order(tmp_path: Path) -> None:
     ]
     ((started,), (run,), (over,)) = map(heard.of, ("run_started", "run_ended", "study_ended"))
     assert (started.workers, started.hosts, started.planned["level"]) == (("w0", "w1"), 1, 2)
-    assert len(started.plan) == 1
+    assert len(started.plan) == 2
     assert (run.status, run.summary.counts.requests, run.summary.counts.failures) == ("done", 44, 4)
     assert (over.runs, over.folder, over.code) == ((run.summary,), tmp_path, 0)
 
@@ -115,13 +183,42 @@ def test_where_nobody_listens_no_event_is_made(monkeypatch: pytest.MonkeyPatch) 
     assert (study.said, study.dispatcher.finish()) == ([], [])
 
 
+class Page(Heard):
+    """One of our own, which is told why no more events come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+
+    def failed(self, fault: str) -> None:
+        self.faults.append(fault)
+
+
+def test_listeners_of_an_object_do_not_wait_for_those_of_another_and_one_that_raises_knows() -> None:
+    class Raising(Page):
+        def on_window(self, window: Any, **_: Any) -> None:
+            gevent.sleep(0.02)
+            raise ValueError(window.t_s)
+
+    slow, quick = Raising(), Page()
+    study = Followed(BOOK.header, slow, quick)
+    study.give(*a_run(2))
+    gevent.sleep(0.01)
+    assert [name for name, _ in quick.told][-1] == "run_ended"
+    study.tell()
+    assert (slow.faults, quick.faults, len(slow.of("run_ended"))) == (["ValueError: 0"], [], 1)
+
+
 def test_a_study_that_cannot_be_followed_is_not_asked_any_more() -> None:
-    study = Followed(BOOK.header, heard := Heard())
+    study = Followed(BOOK.header, heard := Page())
     start, phase, *body, end = a_run(4)
     study.tell(start, phase, *body[:-1], {**body[0], "histograms": {"latency": "broken"}}, end)
     assert study.said[0].startswith("inferswarm: no more events, live figures or early stops (")
     assert (study.fold.complete, study.fold.latest) == (0, [])
     assert (study.fold.summary(), heard.of("run_ended")) == (None, [])
+    assert [study.said[0]] == [
+        f"inferswarm: no more events, live figures or early stops ({fault})" for fault in heard.faults
+    ]
     study.tell(*a_run(2))
     assert (len(study.said), study.dispatcher.finish()) == (1, [])
 
@@ -206,6 +303,7 @@ def test_listeners_of_one_file_hear_in_order_and_are_called_by_its_name() -> Non
     to, told = hooks(), []
 
     def raise_once(run: Any, **_: Any) -> None:
+        gevent.sleep(0.01)
         told.append("run")
         raise KeyError(run.cell)
 
@@ -234,9 +332,11 @@ def test_a_listener_cannot_change_what_is_added_up() -> None:
             found.ok = 0
 
     listeners(to, spoil)
-    Followed(BOOK.header, heard, to=to).tell(*a_run(3))
+    start, phase, *body, end = a_run(3)
+    Followed(BOOK.header, heard, to=to).tell(start, phase, *body[1:], body[0], end, step_s=1)
     (run,) = heard.of("run_ended")
     assert [run] == undisturbed(3)[1]
+    assert [one.failures for one in heard.windows if one.revision] == [{"timeout": 2}]
 
 
 def test_verdicts_are_told_before_the_end(tmp_path: Path) -> None:

@@ -48,10 +48,6 @@ class Stopping:
         self.on_record({**START, **tag})
 
 
-def early_stop(*lines: str, runs: int = 1) -> Stopping:
-    return Stopping(*lines, runs=runs)
-
-
 def phase(name: str, tag: Record = TAG) -> Record:
     return {"kind": "phase", **tag, "phase": name, "utc": STARTED}
 
@@ -78,7 +74,7 @@ def stopped_after(found: Stopping, records: Iterator[Record]) -> int | None:
 
 @pytest.mark.parametrize(("after_s", "told"), [(0, 5), (3, 5), (12, 12)])
 def test_a_bad_run_stops_the_study_once_it_is_certain_and_the_delay_is_over(after_s: int, told: int) -> None:
-    found = early_stop(P50, f"abort_after_s = {after_s}")
+    found = Stopping(P50, f"abort_after_s = {after_s}")
     assert stopped_after(found, seconds([80, 90, 100])) == told
     assert found.stop is not None
     record = dict(vars(found.stop))
@@ -96,61 +92,73 @@ def test_a_bad_run_stops_the_study_once_it_is_certain_and_the_delay_is_over(afte
     ],
 )
 def test_a_good_run_goes_on(latencies_ms: list[int], why: str) -> None:
-    assert stopped_after(early_stop(P50, "abort_after_s = 1"), seconds(latencies_ms)) is None, why
+    assert stopped_after(Stopping(P50, "abort_after_s = 1"), seconds(latencies_ms)) is None, why
 
 
 def test_what_is_beyond_but_not_certain_goes_on() -> None:
-    found = early_stop("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
+    found = Stopping("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
     assert stopped_after(found, seconds([10], failures=1, count=8, times=6)) is None
 
 
 def test_failures_stop_a_study_in_which_nothing_succeeds() -> None:
-    found = early_stop("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
+    found = Stopping("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
     assert stopped_after(found, seconds([], failures=9)) == 5
     assert found.stop is not None
     assert found.stop.why.startswith("failure_ratio 100 % ")
 
 
 def test_where_nothing_may_fail_the_first_failure_is_certain() -> None:
-    found = early_stop("require = 'failure_ratio <= 0'", "abort_after_s = 0")
+    found = Stopping("require = 'failure_ratio <= 0'", "abort_after_s = 0")
     records = list(seconds([10]))
     records[7]["failures"] = {"timeout": 1}
     assert stopped_after(found, iter(records)) == 8
 
 
 def test_failures_are_beyond_every_bound_on_a_latency() -> None:
-    found = early_stop("require = 'latency_p99_ms <= 50'", "abort_after_s = 1")
+    found = Stopping("require = 'latency_p99_ms <= 50'", "abort_after_s = 1")
     assert stopped_after(found, seconds([], failures=90)) == 5
     assert found.stop is not None
     assert found.stop.why.startswith("latency_p99_ms above any limit (95 % CI above any limit to above any")
-    some = early_stop("require = 'latency_p99_ms <= 50'", "abort_after_s = 1")
+    some = Stopping("require = 'latency_p99_ms <= 50'", "abort_after_s = 1")
     assert stopped_after(some, seconds([10], failures=20, count=60)) is not None
-    few = early_stop("require = 'latency_p90_ms <= 50'", "abort_after_s = 1")
+    few = Stopping("require = 'latency_p90_ms <= 50'", "abort_after_s = 1")
     assert stopped_after(few, seconds([10], failures=1, count=60)) is None
 
 
 def test_only_the_measure_phase_counts() -> None:
-    found = early_stop(P50, "abort_after_s = 1")
+    found = Stopping(P50, "abort_after_s = 1")
     good = (record | {"second": record["second"] + 20} for record in seconds([10]))
     assert stopped_after(found, iter([*seconds([80], phase="warm-up"), *good])) is None
 
 
 def test_each_run_is_judged_by_itself() -> None:
-    found = early_stop(P50, "abort_after_s = 1")
-    assert stopped_after(found, seconds([80], count=4)) is None
-    assert stopped_after(found, seconds([80], count=4)) is None
+    found = Stopping(P50, "abort_after_s = 1")
+    assert stopped_after(found, seconds([900], count=4)) is None
+    later = (record | {"second": record["second"] + 6} for record in seconds([900], count=4))
+    assert stopped_after(found, later) is None
     late = list(seconds([80], cell=OTHER.name))
     assert stopped_after(found, iter(late)) is None, "windows of another run"
 
 
+def test_a_second_that_is_told_again_counts_once() -> None:
+    found = Stopping("require = 'failure_ratio <= 0.1'", "abort_after_s = 12")
+    first, *others = seconds([10], failures=90)
+    again = {**first, "ok": 0, "failures": {}, "histograms": {}}
+    records = [{**first, "failures": {}}, *others[:3], again, *others[3:]]
+    assert stopped_after(found, iter(records)) == 13
+    assert found.stop is not None
+    failed = 11 * 90
+    assert found.stop.why.startswith(f"failure_ratio {100 * failed / (12 * 20 + failed):.1f} % ")
+
+
 def test_cells_that_a_threshold_is_not_of_go_on() -> None:
-    assert stopped_after(early_stop(P50, "abort_after_s = 1", "endpoint = 'b-*'"), seconds([80])) is None
+    assert stopped_after(Stopping(P50, "abort_after_s = 1", "endpoint = 'b-*'"), seconds([80])) is None
 
 
 def test_a_run_that_was_planned_later_is_known() -> None:
     later = Cell(HTTP, 1, 3, 10, 30)
     tag = {"cell": later.name, "repeat": 1}
-    found = early_stop(P50, "abort_after_s = 1")
+    found = Stopping(P50, "abort_after_s = 1")
     found.on_record({"kind": "plan", "runs": [PlannedRun(later, 1).to_record()]})
     found.begin(tag)
     found.on_record(phase("measure", tag))
@@ -161,16 +169,16 @@ def test_a_run_that_was_planned_later_is_known() -> None:
 
 
 def test_a_generator_that_is_slow_itself_says_nothing_of_the_server() -> None:
-    found = early_stop(P50, "abort_after_s = 1")
+    found = Stopping(P50, "abort_after_s = 1")
     busy = [health_line(TAG, "w0", FIRST_SECOND + at, cpu_pct=99.0) for at in range(20)]
     both = [record for pair in zip(seconds([80], failures=9), busy, strict=True) for record in pair]
     assert stopped_after(found, iter(both)) is None
-    failing = early_stop("require = 'failure_ratio <= 0.01'", "abort_after_s = 1")
+    failing = Stopping("require = 'failure_ratio <= 0.01'", "abort_after_s = 1")
     assert stopped_after(failing, iter(both)) is not None, "what fails is not slow"
 
 
 def test_workers_are_taken_together_and_tell_of_empty_seconds_too() -> None:
-    found = early_stop(P50, "abort_after_s = 1")
+    found = Stopping(P50, "abort_after_s = 1")
     both = [record | {"worker": worker} for record in seconds([80], count=5) for worker in ("w0", "w1")]
     assert stopped_after(found, iter(both)) is None, "the fifth second is not over"
     found.on_record(health_line(TAG, "w0", FIRST_SECOND + 5))
@@ -180,7 +188,7 @@ def test_workers_are_taken_together_and_tell_of_empty_seconds_too() -> None:
 
 
 def test_it_is_looked_at_every_five_seconds_from_the_delay_on() -> None:
-    found = early_stop("require = 'latency_p99_ms <= 50'", "abort_after_s = 7")
+    found = Stopping("require = 'latency_p99_ms <= 50'", "abort_after_s = 7")
     records = [*seconds([10], count=8), *seconds([900], count=60)]
     for at, record in enumerate(records):
         record["second"] = FIRST_SECOND + at
@@ -193,7 +201,7 @@ def test_it_is_looked_at_every_five_seconds_from_the_delay_on() -> None:
 def test_the_more_runs_there_are_the_less_each_is_stopped_for() -> None:
     slow = [49, 60, 85, 85, 86]
     few, many = (
-        stopped_after(early_stop(P50, "abort_after_s = 1", runs=runs), seconds(slow, count=60))
+        stopped_after(Stopping(P50, "abort_after_s = 1", runs=runs), seconds(slow, count=60))
         for runs in (1, 1_000)
     )
     assert few is not None
@@ -202,7 +210,7 @@ def test_the_more_runs_there_are_the_less_each_is_stopped_for() -> None:
 
 
 def test_a_long_phase_has_several_seconds_in_a_block_and_counts_them_all() -> None:
-    found = early_stop("require = 'failure_ratio <= 0.1'", "abort_after_s = 700")
+    found = Stopping("require = 'failure_ratio <= 0.1'", "abort_after_s = 700")
     records = [*seconds([10], count=350, failures=1), *seconds([10], count=400, failures=30)]
     for at, record in enumerate(records):
         record["second"] = FIRST_SECOND + at

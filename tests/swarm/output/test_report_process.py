@@ -18,29 +18,24 @@ def test_a_larger_ledger_may_take_longer(tmp_path: Path) -> None:
     assert patience_s(tmp_path) == 60 + 362.5
 
 
-def test_where_no_process_can_be_started_the_report_is_to_be_made_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        (OSError(24, "Too many open files"), "Too many open files"),
+        (subprocess.CompletedProcess([], -signal.SIGABRT, "", ""), "its process was ended by SIGABRT"),
+    ],
+)
+def test_where_no_process_can_be_started_or_it_is_killed_the_report_is_to_be_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Any, why: str
 ) -> None:
-    def run(*_: Any, **__: Any) -> None:
-        raise OSError(24, "Too many open files")
+    def run(*_: Any, **__: Any) -> Any:
+        if isinstance(ends, OSError):
+            raise ends
+        return ends
 
     monkeypatch.setattr(subprocess, "run", run)
-    text, code = report_process.show(tmp_path)
     made = f"make it later with python -m reports show {tmp_path}"
-    assert (text, code) == (f"inferswarm: the report cannot be made (Too many open files); {made}", None)
-
-
-def test_a_process_that_is_killed_says_nothing_and_so_we_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed = subprocess.CompletedProcess([], -signal.SIGABRT, "", "")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: killed)
-    text, code = report_process.show(tmp_path)
-    made = f"make it later with python -m reports show {tmp_path}"
-    assert (text, code) == (
-        f"inferswarm: the report cannot be made (its process was ended by SIGABRT); {made}",
-        None,
-    )
+    assert report_process.show(tmp_path) == (f"inferswarm: the report cannot be made ({why}); {made}", None)
 
 
 class Ran:

@@ -91,6 +91,7 @@ def test_what_comes_later_tells_its_second_again_whole() -> None:
     run = Follower()
     assert run.tell(done("w0", 0), done("w0", 1)) == [(0, 0, 2)]
     assert run.tell(done("w1", 0, 3), done("w1", 2), done("w0", 2)) == [(0, 1, 5), (1, 0, 2)]
+    assert run.tell(done("w1", 0, 1)) == [(0, 2, 6)]
     assert run.fold.late == 0
 
 
@@ -109,13 +110,13 @@ def test_of_a_long_run_the_last_seconds_are_held_and_what_is_older_is_late(
     monkeypatch.setattr(run_fold, "KEPT", 3)
     run = Follower()
     run.tell(*(done("w0", at) for at in range(10)))
-    assert run.tell(done("w0", 5), done("w0", 6)) == [(6, 1, 4)]
-    assert run.fold.late == 1
+    assert run.tell(done("w0", 5), done("w0", 5), done("w0", 6)) == [(6, 1, 4)]
+    assert run.fold.late == 2
     (held,) = {id(one.run): one.run for one in run.told}.values()
     assert sorted(at - FIRST_SECOND for at in held.seconds) == [5, 6, 7, 8, 9]
     summary = run.fold.summary()
     assert summary is not None
-    assert summary.counts.images == 24, "all count"
+    assert summary.counts.images == 26, "all count"
 
 
 def rows(*seconds: Sequence[Record]) -> list[LiveSecond]:
@@ -199,6 +200,15 @@ def test_a_second_of_a_phase_is_complete_when_every_worker_has_told_how_it_fared
     assert complete == [0, 0, 0, 1, 1, 2], "the first, in which the phase began, is not counted"
     assert [second.ok for second in run.fold.latest] == [2 * 11, 2 * 12]
     assert [second.histogram("latency").total for second in run.fold.latest] == [22, 24]
+    run.tell(in_phase(health_line(TAG, "w2", FIRST_SECOND + 1), "warm-up"))
+    assert (run.fold.complete, run.fold.latest) == (0, []), "one that comes later begins later"
+
+
+def test_a_phase_begins_with_its_first_window() -> None:
+    run = Follower()
+    run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:00Z"), done("w0", 0))
+    run.tell(*(health_line(TAG, "w0", FIRST_SECOND + at) for at in (1, 2)))
+    assert run.fold.complete == 2
 
 
 def test_a_phase_begins_afresh_and_what_comes_late_of_the_one_before_is_not_of_it() -> None:
@@ -207,7 +217,8 @@ def test_a_phase_begins_afresh_and_what_comes_late_of_the_one_before_is_not_of_i
     run.tell(*(in_phase(health_line(TAG, "w0", FIRST_SECOND + at), "warm-up") for at in range(9)))
     assert run.fold.complete == 8
     run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:09Z"))
-    run.tell(in_phase(health_line(TAG, "w0", FIRST_SECOND + 9), "warm-up"), done("w0", 9, 5))
+    run.tell(done("w0", 9, 5))
+    run.tell(*(in_phase(health_line(TAG, "w0", FIRST_SECOND + at), "warm-up") for at in (9, 10)))
     assert (run.fold.complete, run.fold.latest) == (0, [])
 
 

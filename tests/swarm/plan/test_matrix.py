@@ -1,6 +1,7 @@
 """Cells, their order, and the estimate of the time left."""
 
 from dataclasses import replace
+from itertools import groupby, product
 
 import pytest
 
@@ -11,13 +12,15 @@ from reports.limit import Limit
 from reports.summary.summary import Summary
 from swarm.errors import UsageError
 from swarm.plan import schedule
-from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.cell import Cell, PlannedRun, Warm, warmed_by
 from swarm.plan.matrix import (
     AMOUNTS,
     Size,
     at_rates,
+    concurrent,
     every_batch_and_level,
     matching,
+    one_repeat,
     order,
     serial_and_concurrent,
     taken,
@@ -37,6 +40,9 @@ def test_the_published_matrix_without_measuring_a_cell_twice() -> None:
         "b-grpc/b1/c1", "b-grpc/b4/c1", "b-grpc/b8/c1", "b-grpc/b1/c8",
     ]  # fmt: skip
     assert [cell.requests for cell in cells[:4]] == [10, 10, 10, 40]
+    two = serial_and_concurrent([A], QUICK.given(levels=(1, 2)))
+    assert [(cell.name, cell.requests) for cell in two[3:]] == [("a-http/b1/c2", 20)]
+    assert concurrent(A, 8, QUICK, 4, instances=2) == Cell(A, 4, 8, 40, 2, instances=2)
 
 
 def test_the_full_size_has_the_seeds_sixty_requests() -> None:
@@ -108,9 +114,9 @@ def test_an_endpoint_that_takes_none_of_its_batches_is_refused(asked: tuple[int,
 
 
 def test_every_batch_with_every_number_of_users() -> None:
-    cells = every_batch_and_level([A], QUICK.given(batches=(1, 8), levels=(1, 4)))
+    cells = every_batch_and_level([A], QUICK.given(batches=(1, 8), levels=(1, 2)))
     assert [(cell.name, cell.requests) for cell in cells] == [
-        ("a-http/b1/c1", 10), ("a-http/b1/c4", 20), ("a-http/b8/c1", 10), ("a-http/b8/c4", 20),
+        ("a-http/b1/c1", 10), ("a-http/b1/c2", 20), ("a-http/b8/c1", 10), ("a-http/b8/c2", 20),
     ]  # fmt: skip
 
 
@@ -124,6 +130,32 @@ def test_repeats_are_interleaved_and_seeded() -> None:
         assert {run.cell for run in of_repeat} == set(cells)
         assert {run.repeat for run in of_repeat} == {repeat}
     assert [run.cell for run in runs[:8]] != [run.cell for run in runs[8:16]]
+
+
+def test_cells_that_set_their_server_alike_follow_one_another_and_settings_come_by_chance() -> None:
+    settings = [(delay, count) for delay in (None, 500) for count in (1, 2)]
+    cells = [
+        Cell(A, 1, level, 10, 1, queue_delay_us=delay, instances=count)
+        for level, (delay, count) in product((1, 2, 4), settings)
+    ]
+    repeats = [[run.cell for run in one_repeat(cells, repeat, 7)] for repeat in range(1, 13)]
+    orders = [[key for key, _ in groupby(found, key=lambda cell: cell.settings)] for found in repeats]
+    assert all(sorted(map(str, found)) == sorted(map(str, settings)) for found in orders)
+    assert len({found[0] for found in orders}) >= 3
+    assert len({tuple(cell.level for cell in found if cell.settings == (None, 1)) for found in repeats}) > 3
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "batch", "warm"),
+    [
+        *((A, 4, ("a", "m", "fp32", 4)), (replace(A, model=""), 1, ("a", "a", "fp32", 1))),
+        (replace(B, server="new", payload="jpeg"), 4, ("new", "m", "jpeg", 4)),
+    ],
+)
+def test_what_a_run_leaves_warm(endpoint: Endpoint, batch: int, warm: Warm) -> None:
+    assert warmed_by(PlannedRun(Cell(endpoint, batch, 8, 10, 1), 2).to_record()) == warm
+    old = {"backend": "a", "payload": "fp32", "batch": 4}
+    assert warmed_by(old) == ("a", "a", "fp32", 4), "as ledgers had it before"
 
 
 def test_a_run_as_the_ledger_lists_it() -> None:
@@ -191,24 +223,23 @@ def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool =
     return Outcome(run, summary)
 
 
-def test_a_run_of_which_nothing_is_known_has_a_line_without_figures() -> None:
-    run = PlannedRun(Cell(A, 4, 1, 10, 1), 1)
-    assert schedule.line(20, 20, Outcome(run, None), 0) == (
-        "[20/20] a-http/b4/c1              no successful request"
-    )
-
-
 def test_time_left_follows_the_work_left() -> None:
     small, large = PlannedRun(Cell(A, 1, 1, 10, 1), 1), PlannedRun(Cell(A, 32, 1, 10, 1), 1)
-    now = iter([0.0, 10.0, 25.0])
+    now = iter([5.0, 15.0, 30.0])
     pace = schedule.Pace([small, large], lambda: next(now))
-    done, to_do = schedule.costs_of([small.to_record(), large.to_record()])
-    left = schedule.remaining(10 * to_do / done)
-    assert pace.line(outcome(small)).endswith(f"  {left} left")
+    # the small one cost 30 for itself, 160 for its warm-up and 10 images; the other has 32 times as many
+    assert schedule.costs_of([small.to_record(), large.to_record()]) == [200, 510]
+    assert schedule.costs_of([small.to_record() | {"requests": None}] * 2) == [190, 30]
+    line = pace.line(outcome(small))
+    assert line.endswith(f"  {schedule.remaining(10 * 510 / 200)} left")
+    assert line.startswith("[1/2] a-http/b1/c1    53.3 img/s"), "as wide as the longest name"
     assert pace.line(outcome(large)).startswith("[2/2]")
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (59.6, "1m00s"), (185, "3m05s"), (7800, "2h10m")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (59.6, "1m00s"), (185, "3m05s"), (3599, "59m59s"), (3600, "1h00m"), (7800, "2h10m")],
+)
 def test_the_time_that_remains(seconds: float, text: str) -> None:
     assert schedule.remaining(seconds) == text
 
@@ -221,6 +252,7 @@ def test_progress_lines() -> None:
     assert schedule.line(20, 20, outcome(run, failed=10, answered=False), 0) == (
         "[20/20] a-http/b4/c1              no successful request  10 FAILED  server-compute"
     )
+    assert schedule.line(20, 20, Outcome(run, None), 0).endswith("/b4/c1              no successful request")
     (rate,) = at_rates([A], QUICK, (50,), arrivals="constant", max_in_flight=8)
     assert schedule.line(3, 0, outcome(PlannedRun(rate, 1), dropped=7), 0) == (
         "[  3] a-http/b1/r50              53.3 img/s  p50   211  p95   233 ms  7 DROPPED  server-compute"
@@ -261,6 +293,7 @@ def test_a_profile_makes_cells_as_long_and_as_many() -> None:
         ["hold", 40.0, 6, 6],
         ["cool-down", 20.0, pytest.approx(0.6), pytest.approx(0.6)],
     ]
+    assert at_rates([A], size, (0.5,), max_in_flight=100)[0].level == 0.5
     with pytest.raises(
         UsageError, match=r"--rates 0\.4: with a load profile, the rate must be at least 0.5 requests/s"
     ):

@@ -11,13 +11,13 @@ from reports.study.study import Study, load_study
 from reports.topics.load.rate_search import find_bound, searches
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.rate_search import MOST_STEPS, SEARCHING_STEPS, RateSearch, next_step
+from swarm.plan.rate_search import MOST_STEPS, SEARCHING_STEPS, RateSearch, RateStep, next_step
 from swarm.plan.schedule import Outcome
 from tests.reports.open_load import at_rate, searched
 from users.endpoint import Endpoint
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
-CELLS = [Cell(HTTP, batch, 8, 10, 1, "open", arrivals="constant", max_in_flight=5) for batch in (1, 4)]
+CELLS = [Cell(HTTP, batch, 8, 10, 3, "open", arrivals="constant", max_in_flight=5) for batch in (1, 4)]
 
 
 def tried(meets: Callable[[float], bool | None], start: float = 8) -> list[RateTried]:
@@ -109,13 +109,59 @@ def test_a_rate_that_a_confirming_run_missed_is_left_for_a_lower_one() -> None:
     assert 0.7 * first.rate < lower.rate <= 0.95 * first.rate
 
 
-def test_what_cannot_be_confirmed_any_more_is_not_begun() -> None:
-    """Of 24 runs, those that remain must be enough."""
-    verdicts = iter([True] * 5 + [False] * 19)
-    seen = tried(lambda rate: next(verdicts))
-    assert len(seen) <= MOST_STEPS - 2
-    assert confirmations(told(seen)) == 0
-    assert next_step([RateTried(8, True)] * MOST_STEPS, 8) is None
+def test_each_miss_while_confirming_asks_for_more_certainty() -> None:
+    found = [RateTried(64, True), RateTried(128, False), RateTried(128, False)]
+    for at, share in enumerate((0.25, 0.2, 0.15, 0.1, 0.05, 0.05)):
+        known = [*found, *[RateTried(120, False, confirming=True)] * at]
+        expected = float(f"{highest_rate(known).at(share):.3g}")
+        assert expected < 0.95 * 120
+        if at:
+            assert next_step(known, 8) == RateStep(expected, confirming=True)
+
+
+@pytest.mark.parametrize(
+    ("runs", "met", "step"),
+    [(21, 0, 60.8), (22, 0, None), (22, 1, 64), (23, 1, None), (23, 2, 64), (21, 3, None)],
+)
+def test_what_cannot_be_confirmed_any_more_is_not_begun(runs: int, met: int, step: float | None) -> None:
+    """Of 24 runs, those that remain must be enough for three in a row."""
+    before = [RateTried(200, True), RateTried(400, False)] * runs
+    confirming = [RateTried(64, True, confirming=True)] * met or [RateTried(64, False, confirming=True)]
+    found = next_step([*before[: runs - len(confirming)], *confirming], 8)
+    assert (found and found.rate) == step
+    assert found is None or found.confirming
+
+
+@pytest.mark.parametrize(
+    ("seen", "step"),
+    [
+        ([RateTried(8, True)] * 22 + [RateTried(16, None)], RateStep(16)),
+        ([RateTried(8, True)] * 23 + [RateTried(16, None)], None),
+        ([RateTried(64, True), RateTried(60, None, confirming=True)], RateStep(60, confirming=True)),
+        ([RateTried(0.2, False)], RateStep(0.1)),
+        ([RateTried(0.19, False)], None),
+        ([RateTried(8, True), RateTried(16, False)], RateStep(16)),
+        ([RateTried(8, True), RateTried(15.25, False)], RateStep(15.25)),
+    ],
+)
+def test_what_is_tried_next(seen: list[RateTried], step: RateStep | None) -> None:
+    assert next_step(seen, 8) == step
+
+
+def test_a_miss_close_above_what_was_met_is_not_made_once_more() -> None:
+    found = next_step([RateTried(8, True), RateTried(12, False)], 8)
+    assert found is not None
+    assert 8 < found.rate < 12
+
+
+@pytest.mark.parametrize(("reach", "share", "confirming"), [(6, 0.25, True), (10, 0.5, False)])
+def test_the_search_goes_on_with_the_median_until_the_rate_is_known_to_a_tenth(
+    reach: float, share: float, confirming: bool
+) -> None:
+    known = [RateTried(100 - reach, True), RateTried(100 + reach, False)] * 4
+    found = highest_rate(known)
+    assert found.half_width == pytest.approx(0.095 if confirming else 0.108, abs=0.0005)
+    assert next_step(known, 8) == RateStep(float(f"{found.at(share):.3g}"), confirming)
 
 
 @pytest.mark.parametrize(
@@ -164,11 +210,16 @@ def conducted(
     """
     book, fold = searched("p99<=100"), RunFold()
     fold.follow(book.header)
-    search, said = RateSearch(cells, RateBound("p99", 100)), []
+    search, said, made = RateSearch(cells, RateBound("p99", 100)), list[str](), list[tuple[object, ...]]()
     run = search.next(None)
     while run:
         told = len(book.records)
         level, batch = run.cell.level, run.cell.batch
+        at_level = (run.cell.endpoint, batch, level)
+        made.append(at_level)
+        assert run.repeat == made.count(at_level)
+        assert (run.cell.requests, run.cell.seconds) == ((20, 6) if run.confirming else (10, 3))
+        assert run.to_record().get("confirming", False) is run.confirming
         tag = at_rate(book, level, level, HTTP.name, batch=batch, repeat=run.repeat)
         for code in caveats(run):
             if code == "failed":
@@ -198,7 +249,7 @@ def judged_by_search(said: list[str]) -> list[bool | None]:
 
 def test_the_search_goes_on_over_a_step_at_which_the_client_was_the_limit(tmp_path: Path) -> None:
     """What failed there is no word of the server's, and the report rests on the same runs."""
-    at_32 = PlannedRun(Cell(HTTP, 1, 32, 10, 1, "open", arrivals="constant", max_in_flight=5), 1)
+    at_32 = PlannedRun(Cell(HTTP, 1, 32, 10, 3, "open", arrivals="constant", max_in_flight=5), 1)
     spoilt = lambda run: ("client-bound",) if run == at_32 else ()  # noqa: E731
     said, study = conducted(CELLS[:1], tmp_path, spoilt)
     assert said[:5] == [

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from swarm.options.model import AXES
-from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.cell import Cell
 from swarm.plan.sweep import Topology, Varied, cross
 from users.endpoint import Endpoint
 from users.transport.connections import GIVE
@@ -69,13 +69,8 @@ def test_several_values_cross_and_are_named() -> None:
         "pool:4/1w/none", "pool:4/1w/wan", "pool:4/4w/none", "pool:4/4w/wan",
     ]  # fmt: skip
     assert len({cell.name for cell in cells}) == 8
-
-
-def test_two_clients_are_compared() -> None:
-    cells = crossed(CELL, client="prepared,library")
-    assert [(cell.name, cell.client) for cell in cells] == [
-        ("a-grpc/b1/c16/prepared", "prepared"),
-        ("a-grpc/b1/c16/library", "library"),
+    assert [(cell.variant, cell.client) for cell in crossed(CELL, client="prepared,library")] == [
+        *(("prepared", "prepared"), ("library", "library")),
     ]
 
 
@@ -127,8 +122,3 @@ def test_a_studys_own_instances_stay() -> None:
         "onnx-http/b1/c8/4-instances/delay-0.5ms",
     ]
     assert {cell.instances for cell in cells} == {4}
-
-
-def test_a_plan_tells_of_server_settings() -> None:
-    record = PlannedRun(of(TRITON, queue_delay_us=500, instances=2), 1).to_record()
-    assert (record["queue_delay_us"], record["instances"]) == (500, 2)

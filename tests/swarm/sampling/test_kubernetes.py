@@ -70,17 +70,17 @@ def test_a_second_of_a_service_that_is_being_scaled(api: Api, monkeypatch: pytes
     gevent.sleep(1.0)
     sampler.end()
     first, *_, last = written
-    assert {name: first[name] for name in ("replicas", "desired_replicas", "ready_replicas")} == {
-        "replicas": 2,
-        "desired_replicas": 2,
-        "ready_replicas": 2,
+    expected = {
+        **{"replicas": 2, "desired_replicas": 2, "ready_replicas": 2, "restarts": 0, "pending_pods": 0},
+        **{
+            "cpu_pct_of_request": 90,
+            "hpa_target_cpu_pct": 60,
+            "cpu_millicores": 450,
+            "hpa_min": 2,
+            "hpa_max": 6,
+        },
     }
-    assert (first["cpu_pct_of_request"], first["hpa_target_cpu_pct"], first["cpu_millicores"]) == (
-        90,
-        60,
-        450,
-    )
-    assert (first["hpa_min"], first["hpa_max"], first["restarts"], first["pending_pods"]) == (2, 6, 0, 0)
+    assert {name: first[name] for name in expected} == expected
     assert (last["desired_replicas"], last["ready_replicas"], last["cpu_pct_of_request"]) == (4, 4, 30)
     assert first["missing"] == [f"server: other: {NO_COUNTERS}"]
     assert said == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import gevent
@@ -177,10 +178,13 @@ def test_a_new_run_ends_the_last_one() -> None:
     stand = Stand({}, 0)
     stand.sampler.begin("a", 1, HTTP)
     gevent.sleep(0)
+    stand.sampler.enter("drain")
+    stand.wall.left, stand.wall.done = 1, Event()
     stand.sampler.begin("b", 1, HTTP)
-    gevent.sleep(0)
+    assert stand.wall.done.wait(timeout=5)
     stand.sampler.end()
     assert stand.events == ["open pytorch-http", "closed"] * 2
+    assert [(r["cell"], r["phase"]) for r in stand.written] == [("b", "")]
 
 
 def test_the_end_waits_for_what_is_being_read() -> None:
@@ -258,6 +262,12 @@ def test_everything_over_http(triton: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert first["gpus"] == [{"id": "A", "util_pct": 100.0, "visible": True}]
     assert set(first["host"]) >= {"tx_bytes", "rx_bytes"}
     assert "missing" not in first
+    with open_sources(HTTP, {}, namespace="198.18.0.1") as reads:
+        assert not {"tx_bytes", "rx_bytes"} & set(reads["host"]().get("host", {}))
+        assert "metrics" not in reads
+    own = replace(HTTP, address=triton, backend="service", settings={"metrics": f"http://{triton}/metrics"})
+    with open_sources(own, {}) as reads:
+        assert "metrics" in reads
 
 
 def test_each_second_has_numbers_and_who_answered() -> None:

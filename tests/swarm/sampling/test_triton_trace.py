@@ -42,6 +42,7 @@ GRPC = """
 {"id":3,"timestamps":[{"name":"QUEUE_START","ns":1}]}]
 """
 ONE, TWO = "aaaaaaaa00000001", "aaaaaaaa00000002"
+FOUND, BROKEN = "requests were found in Triton's trace", "a.json.1 cannot be read"
 
 
 def test_only_what_was_asked_for_is_taken_from_a_file() -> None:
@@ -62,27 +63,16 @@ def test_what_is_no_whole_file_is_said(text: str) -> None:
 
 def test_the_parts_over_http() -> None:
     assert parts_ns(stamps_of(HTTP, {ONE})[ONE], 70_100_000) == {
-        "receive": 898_358,
-        "queue": 10_183_976,
-        "input": 478_122,
-        "compute": 56_229_656,
-        "output": 2_906_989,
-        "send": 17_806,
-        "server": 70_013_352,
-        "outside": 86_648,
-    }
+        "receive": 898_358, "queue": 10_183_976, "input": 478_122, "compute": 56_229_656,
+        "output": 2_906_989, "send": 17_806, "server": 70_013_352, "outside": 86_648,
+    }  # fmt: skip
 
 
 def test_over_grpc_the_server_ends_when_the_answer_leaves_and_not_when_the_request_is_put_away() -> None:
     assert parts_ns(stamps_of(GRPC, {TWO})[TWO], 17_000_000) == {
-        "queue": 10_138_297,
-        "input": 89_564,
-        "compute": 5_927_457,
-        "output": 2_831_707,
-        "send": 4_792_747,
-        "server": 16_271_972,
-        "outside": 728_028,
-    }
+        "queue": 10_138_297, "input": 89_564, "compute": 5_927_457, "output": 2_831_707,
+        "send": 4_792_747, "server": 16_271_972, "outside": 728_028,
+    }  # fmt: skip
 
 
 def test_outside_is_never_below_nothing_and_unknown_without_the_server() -> None:
@@ -115,21 +105,15 @@ def test_nothing_joined_leaves_no_histogram() -> None:
 @pytest.mark.parametrize(
     ("counts", "fault", "gap"),
     [
-        ((100, 100, 100), "", ""),
-        ((100, 100, 100), "a.json.1 cannot be read", ""),
-        ((100, 90, 100), "", ""),
-        (
-            (100, 90, 100),
-            "a.json.1 cannot be read",
-            "90 of 100 requests were found in Triton's trace (a.json.1 cannot be read)",
-        ),
-        ((100, 89, 100), "", "89 of 100 requests were found in Triton's trace"),
+        *(((100, 100, 100), "", ""), ((100, 100, 100), BROKEN, ""), ((100, 90, 100), "", "")),
+        ((100, 90, 100), BROKEN, f"90 of 100 {FOUND} ({BROKEN})"),
+        ((100, 89, 100), "", f"89 of 100 {FOUND}"),
         ((0, 0, 1_200), "", "--raw-results left room for 0 of 1,200 requests, so no more are joined"),
+        ((10, 9, 11), "", ""),
         (
             (10, 0, 12),
             "",
-            "--raw-results left room for 10 of 12 requests, so no more are joined; "
-            "0 of 10 requests were found in Triton's trace",
+            f"--raw-results left room for 10 of 12 requests, so no more are joined; 0 of 10 {FOUND}",
         ),
     ],
 )
@@ -141,13 +125,8 @@ def test_what_a_reader_must_know_of_missing_requests(
 
 def test_an_ensembles_request_has_the_times_of_its_last_step_and_its_own_edges() -> None:
     """As tritonserver 2.51 writes it: steps first, in no order, and all under the client's id."""
-    edges = {
-        "QUEUE_START": 11,
-        "HTTP_RECV_START": 5,
-        "HTTP_RECV_END": 10,
-        "HTTP_SEND_START": 95,
-        "HTTP_SEND_END": 99,
-    }
+    edges = {"QUEUE_START": 11, "HTTP_RECV_START": 5, "HTTP_RECV_END": 10}
+    edges |= {"HTTP_SEND_START": 95, "HTTP_SEND_END": 99}
     names = ("QUEUE_START", "COMPUTE_START", "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END")
     told_ns = {3: (42, 50, 52, 88, 90), 2: (12, 15, 16, 38, 40)}
     steps = {number: dict(zip(names, times, strict=True)) for number, times in told_ns.items()}

@@ -11,11 +11,15 @@ from locustfiles.step6b import Step6b
 from locustfiles.step7 import Step7
 from locustfiles.step8 import Step8
 from locustfiles.study import Study
+from reports.ledger.records import MOST_RUNS
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
-from swarm.study.build_schedule import check_cells, schedule_of
+from swarm.plan.matrix import Size, every_batch_and_level, order
+from swarm.plan.rate_search import MOST_STEPS, START_PER_S
+from swarm.plan.schedule import Schedule
+from swarm.study.build_schedule import check_cells, schedule_of, varies_servers
 from swarm.study.shape import StudyShape
 from tests.swarm.output.test_results_folder import options
 from users.endpoint import Endpoint
@@ -24,9 +28,73 @@ HTTP = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:3")
 NO_GATE = Gate(print)
 
 
+class Asked:
+    """A gate that wants repeats up to the third, and what it and others were asked."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def check(self, cells: Sequence[Cell], endpoints: Sequence[Endpoint], runs: int) -> None:
+        self.told.append((len(cells), list(endpoints), runs))
+
+    def wants(self, number: int, left: int) -> bool:
+        return number <= 3
+
+    def schedule(self, *given: str, **more: object) -> tuple[Schedule, Size]:
+        made = replace(options(*given), **more)  # type: ignore[arg-type]
+        servers = lambda cells: self.told.append([cell.name for cell in cells])  # noqa: E731
+        return schedule_of(Study(), [HTTP], made, LaunchInfo(), self, 2, servers)  # type: ignore[arg-type]
+
+
 def cells(study: StudyShape, *given: str) -> Sequence[Cell]:
     schedule, _ = schedule_of(study, [HTTP], options(*given), LaunchInfo(), NO_GATE)
     return [run.cell for run in schedule.planned]
+
+
+def test_options_say_how_much_how_often_and_in_which_order() -> None:
+    asked = Asked()
+    amounts = "--iterations 7 --seconds 4 --warm-up 2 --repeats 2 --batches 2 --levels 1,3 --seed 6"
+    schedule, size = asked.schedule(*amounts.split())
+    assert size == Size((2,), (1, 3), 7, 4, 2, 2)
+    assert asked.told == [["pytorch-http/b2/c1", "pytorch-http/b2/c3"], (2, [HTTP], 4)]
+    planned = [(run.cell.name, run.repeat, run.cell.requests, run.cell.seconds) for run in schedule.planned]
+    expected = order(every_batch_and_level([HTTP], size), 2, seed=6)
+    assert planned == [(run.cell.name, run.repeat, run.cell.requests, 4) for run in expected]
+    assert {requests for _, _, requests, _ in planned} == {7, 15}
+
+
+def test_repeats_are_added_while_the_gate_wants_them_and_there_may_be_more() -> None:
+    for most, repeats in ((5, 3), (2, 2), (0, 1)):
+        asked = Asked()
+        schedule, _ = asked.schedule("--repeats", "1", "--levels", "1", repeat_until_decided=most)
+        assert asked.told[-1] == (1, [HTTP], most or 1)
+        assert sum(schedule.next(None) is not None for _ in range(9)) == repeats
+    said = "--repeat-until-decided 2: every cell is run 3 times anyway; it must be at least 3"
+    with pytest.raises(UsageError, match=said):
+        Asked().schedule("--repeats", "3", repeat_until_decided=2)
+
+
+def test_a_study_has_no_more_runs_than_can_be_told_apart() -> None:
+    levels = ",".join(map(str, range(1, 1 + MOST_RUNS // 1_000)))
+    Asked().schedule("--levels", levels, "--repeats", "1000")
+    with pytest.raises(UsageError, match=f"--cells: .* cells, 1001 times each, are .*{MOST_RUNS:,} at most"):
+        Asked().schedule("--levels", levels, "--repeats", "1001")
+    rates = ",".join(map(str, range(1, 2 + MOST_RUNS // MOST_STEPS)))
+    with pytest.raises(UsageError, match=f"--cells: .* cells, {MOST_STEPS} times each"):
+        Asked().schedule("--find-rate", "p99<=100", "--batches", rates)
+
+
+@pytest.mark.parametrize(
+    ("given", "varies"),
+    [
+        *(("", False), ("--queue-delay-us 0", True), ("--instances 2", True)),
+        *(("--instances 2 --cells onnx-http/*", True), ("--instances 2 --cells pytorch-http/*", False)),
+    ],
+)
+def test_whether_servers_are_set_otherwise_is_known_before_there_are_any(given: str, varies: bool) -> None:
+    made = options(*given.split())
+    assert varies_servers(Study(), [ONNX, HTTP], made) is varies
+    assert varies_servers(Study(), [ONNX.floor(), HTTP], made) is False
 
 
 def test_step_8_has_a_peak_and_a_course_of_its_own() -> None:
@@ -38,17 +106,8 @@ def test_step_8_has_a_peak_and_a_course_of_its_own() -> None:
 
 
 def test_options_say_the_peaks_the_course_and_the_arrivals() -> None:
-    load = (
-        "--rates",
-        "8,16",
-        "--load-profile",
-        "ramp:5,hold:9",
-        "--arrivals",
-        "poisson",
-        "--max-in-flight",
-        "7",
-    )
-    found = cells(Step8(), *load)
+    load = "--rates 8,16 --load-profile ramp:5,hold:9 --arrivals poisson --max-in-flight 7"
+    found = cells(Step8(), *load.split())
     assert sorted(cell.level for cell in found) == [8, 16]
     assert {(cell.profile, cell.arrivals, cell.max_in_flight) for cell in found} == {
         ("ramp:5,hold:9", "poisson", 7)
@@ -81,6 +140,12 @@ def test_a_search_is_at_rates_that_stay() -> None:
     run = schedule.next(None)
     assert run is not None
     assert (run.cell.profile, run.cell.variant) == ("", "")
+    assert (run.cell.level, run.cell.requests, run.cell.batch) == (START_PER_S, 200, 1)
+    given = ("--find-rate", "p99<=100", "--rates", "30", "--batches", "4")
+    begun, _ = schedule_of(Step8(), [HTTP], options(*given), LaunchInfo(), NO_GATE)
+    run = begun.next(None)
+    assert run is not None
+    assert (run.cell.level, run.cell.requests, run.cell.batch) == (30, 1_000, 4)
 
 
 @pytest.mark.parametrize("asked", ["1", "499"])
@@ -149,6 +214,7 @@ def test_batches_and_levels_of_options_are_those_of_any_study() -> None:
     given = ("--batches", "2,3", "--levels", "5")
     assert names(Step7(), *given) == {f"pytorch-http/{cell}" for cell in ("b2/c1", "b3/c1", "b1/c5")}
     assert names(Study(), *given) == {f"pytorch-http/{cell}" for cell in ("b2/c5", "b3/c5")}
+    assert names(Study(), "--batches", "2,3", "--levels", "5", "--cells", "*/b2/*") == {"pytorch-http/b2/c5"}
     assert names(Study(), "--batches", "2,3", "--levels", "1") == {"pytorch-http/b2/c1", "pytorch-http/b3/c1"}
 
 
@@ -163,14 +229,8 @@ def test_open_load_is_of_the_batches_that_are_asked_for() -> None:
 def test_batches_that_an_endpoint_does_not_take_are_said_once() -> None:
     said: list[str] = []
     small = replace(HTTP, contract=replace(HTTP.contract, max_batch=4))
-    schedule, _ = schedule_of(
-        Study(),
-        [small],
-        options("--batches", "1,8", "--levels", "1,2"),
-        LaunchInfo(),
-        NO_GATE,
-        say=said.append,
-    )
+    given = options("--batches", "1,8", "--levels", "1,2")
+    schedule, _ = schedule_of(Study(), [small], given, LaunchInfo(), NO_GATE, say=said.append)
     assert {run.cell.batch for run in schedule.planned} == {1}
     assert said == ["pytorch-http takes at most 4 items per request: batch 8 is left out"]
     with pytest.raises(

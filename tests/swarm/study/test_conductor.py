@@ -2,45 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from reports.ledger.axes import Topology
+from swarm.distributed.protocol import PARTING_S
+from swarm.distributed.workers import Answers
 from swarm.errors import StudyError
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import Outcome
 from swarm.sampling.triton_trace import join
 from swarm.study.conductor import LINK_RAMP_S, RAMP_S
-from swarm.study.run_phases import COUNTING_S, POLL_S, STALL_S
+from swarm.study.run_phases import COUNTING_S, LEAD_S, POLL_S, STALL_S
 from tests.swarm.stand import GRPC, HTTP, SPEEDING_UP, FixedSchedule, Stand, a_run
+from users.backends.asking import AGAIN_S
 from users.endpoint import Endpoint
 
 
+def in_order(stand: Stand) -> list[str]:
+    """What the conductor asks, writes and does from now on, each thing as it comes."""
+    order: list[str] = []
+    write = stand.collector.write
+
+    class Heard(list[Any]):
+        def append(self, one: Any) -> None:
+            order.append(f"sampler: {one}" if isinstance(one, str) else f"{one} users")
+
+    def written(record: dict[str, Any]) -> None:
+        told = record.get("event") or record.get("phase") or record.get("when") or ""
+        order.append(f"{record['kind']} {told}".strip())
+        write(record)
+
+    stand.spawned, stand.sampler.told = Heard(), Heard()
+    stand.workers.on_ask = lambda op: order.append(f"ask {op}")
+    stand.collector.write = written  # type: ignore[method-assign]
+    return order
+
+
 def test_a_run_from_start_to_end(stand: Stand) -> None:
+    order = in_order(stand)
+    stand.held = [{"resident_bytes": 5}] * 2
     stand.conductor(a_run()).walk()
-    assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "mark", "phase", "cool_down", "drain"]
-    assert [data["phase"] for op, data in stand.workers.asked if op == "phase"] == ["warm-up", "measure"]
-    assert stand.spawned == [2, 0]
-    kinds = [(r["kind"], r.get("event") or r.get("phase") or r.get("when")) for r in stand.records()]
-    assert kinds == [
-        ("run", "start"),
-        ("serving", None),
-        ("cold", None),
-        ("phase", "warm-up"),
-        ("server", "before"),
-        ("phase", "measure"),
-        ("phase", "drain"),
-        ("server", "after"),
-        ("drained", "measure"),
-        ("drained", "measure"),
-        ("run", "end"),
+    assert order == [
+        *("run start", "ask cell", "serving", "memory before", "cold"),
+        *("sampler: begin a-http/b4/c2", "2 users"),
+        *("sampler: warm-up", "phase warm-up", "ask phase", "ask mark", "server before"),
+        *("sampler: measure", "phase measure", "ask phase"),
+        *("phase drain", "sampler: drain", "ask cool_down", "server after", "ask drain"),
+        *("drained measure", "drained measure", "memory after", "sampler: end", "run end", "0 users"),
     ]
-    assert stand.sampler.told == ["begin a-http/b4/c2", "warm-up", "measure", "drain", "end"]
     start, end = stand.records()[0], stand.records()[-1]
     assert (start["workers"], start["hosts"]) == (["w0", "w1"], 2)
-    assert end["status"] == "done"
-    assert len(stand.said) == 1
-    assert "a-http/b4/c2" in stand.said[0]
+    assert (end["status"], end["note"]) == ("done", "")
+    assert {r["utc"] for r in stand.records() if r["kind"] in ("run", "phase")} == {"then"}
+    told = {r["kind"]: r for r in stand.records()}
+    assert told["serving"]["instances"] == 1
+    assert (told["drained"]["worker"], told["drained"]["users"], told["drained"]["finished"]) == ("w1", 1, 5)
+    (line,) = stand.said
+    assert "a-http/b4/c2" in line
+
+
+def test_what_workers_are_asked(stand: Stand) -> None:
+    waited_s, ask = list[float](), stand.workers.ask
+
+    def timed(op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
+        waited_s.append(patience_s)
+        return ask(op, data, patience_s)
+
+    stand.workers.ask = timed  # type: ignore[method-assign]
+    run = PlannedRun(replace(a_run(requests=1).cell, link="lan"), 2)
+    stand.conductor(run).walk()
+    assert waited_s == [60, 10, 10, 10, 80, 80]
+    assert stand.collector.phases == [("a-http/b4/c2", 2, phase) for phase in ("", "warm-up", "measure")]
+    (_, cell), (_, warm_up), _, (_, measure), (_, cool_down), (_, drain) = stand.workers.asked
+    more = {"endpoint": HTTP.to_dict(), "addresses": {"host1": "198.18.0.1"}, "users": 2}
+    assert cell == run.to_record() | more
+    orders = {"arrivals": "", "rate": 2, "profile": "", "start_utc_ns": 1_000_000_000}
+    for asked, phase in ((warm_up, "warm-up"), (measure, "measure"), (cool_down, "drain")):
+        patience = {"patience_s": 70} if phase == "drain" else {}
+        assert asked == orders | {"phase": phase, "seed": f"3/a-http/b4/c2/2/{phase}"} | patience
+    assert drain == {"patience_s": 70}, "the request timeout, and time to answer"
+
+
+@pytest.mark.parametrize(("step_s", "said"), [(-3_600.4, "-3,600"), (1.2, "+1"), (-0.9, ""), (1.0, "")])
+def test_a_clock_that_was_set_forward_or_back_is_told_once(stand: Stand, step_s: float, said: str) -> None:
+    stand.step_s = step_s
+    stand.conductor(a_run(), a_run()).walk()
+    found = [(r["code"], r["text"]) for r in stand.records() if r["kind"] == "caveat"]
+    assert found == ([("clock-stepped", f"the master's clock was set by {said} s")] if said else [])
+
+
+def test_what_is_known_of_an_endpoint_is_told_of_each_of_its_runs(stand: Stand) -> None:
+    stand.known = [("targets-differ", "it has other addresses there")]
+    stand.conductor(a_run(), a_run()).walk()
+    found = [(r["code"], r["text"]) for r in stand.records() if r["kind"] == "caveat"]
+    assert found == stand.known * 2
 
 
 def test_what_came_back_before_the_mark_is_counted_before_the_first_reading(stand: Stand) -> None:
@@ -71,17 +131,31 @@ def test_a_first_call_that_failed_is_left_to_the_warm_up(stand: Stand) -> None:
     assert [r["status"] for r in stand.records() if r.get("event") == "end"] == ["done", "done"]
 
 
+def lasted(stand: Stand, phase: str) -> list[float]:
+    """How many seconds passed from each beginning of a phase to that of the next one."""
+    times = [(r["phase"], r["t_ns"] / 1e9) for r in stand.records() if r["kind"] == "phase"]
+    return [end - begin for (name, begin), (_, end) in pairwise(times) if name == phase]
+
+
 def test_a_warm_up_lasts_until_the_server_is_steady(stand: Stand) -> None:
     stand.collector.steady_after = 200
     stand.conductor(a_run()).walk()
-    t_ns = [r["t_ns"] for r in stand.records() if r["kind"] == "phase"]
-    assert t_ns[1] - t_ns[0] == pytest.approx(200 * POLL_S * 1e9, rel=0.05)
+    assert lasted(stand, "warm-up") == pytest.approx([200 * POLL_S], rel=0.05)
     assert [r for r in stand.records() if r["kind"] == "caveat"] == []
 
 
-def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand) -> None:
+def test_before_it_counts_each_user_has_sent_twice_and_five_requests_have_come_back(stand: Stand) -> None:
+    many, rate = a_run(level=40), Cell(HTTP, 4, 50, 10, 0, "open", arrivals="constant", max_in_flight=40)
+    stand.conductor(many, many, PlannedRun(rate, 1), a_run(GRPC, level=1)).walk()
+    twice, ramp = 2 * 40 * POLL_S, LEAD_S + RAMP_S
+    expected = [COUNTING_S + least for least in (twice, twice, ramp, 5 * POLL_S)]
+    assert lasted(stand, "warm-up") == pytest.approx(expected, abs=1.5 * POLL_S)
+
+
+@pytest.mark.parametrize("load", ["closed", "open"])
+def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand, load: str) -> None:
     stand.collector.seconds = SPEEDING_UP
-    stand.conductor(a_run()).walk()
+    stand.conductor(PlannedRun(Cell(HTTP, 1, 2, 10, 0, load, max_in_flight=2), 1)).walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert (caveat["code"], caveat["text"]) == (
         "unsteady",
@@ -96,16 +170,17 @@ def test_a_warm_up_that_tells_nothing_is_cut_without_a_word(stand: Stand) -> Non
 
 
 def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(stand: Stand) -> None:
-    cell = Cell(HTTP, 1, 50, 10, 0, "open", arrivals="poisson", max_in_flight=12)
-    stand.workers.dropped = 3
+    cell = Cell(HTTP, 1, 50, 10, 3, "open", arrivals="poisson", max_in_flight=12)
+    stand.workers.dropped, stand.workers.users = 3, 0
     outcomes: list[Outcome | None] = []
     stand.conductor(schedule=Watched([PlannedRun(cell, 2)], outcomes)).walk()
     assert stand.spawned == [12, 0]
-    orders = [data for op, data in stand.workers.asked if op == "phase"]
+    orders = [data for op, data in stand.workers.asked if op in ("phase", "cool_down")]
     assert [(o["phase"], o["arrivals"], o["rate"], o["seed"]) for o in orders] == [
-        ("warm-up", "poisson", 50, "3/a-http/b1/r50/2/warm-up"),
-        ("measure", "poisson", 50, "3/a-http/b1/r50/2/measure"),
+        (phase, "poisson", 50, f"3/a-http/b1/r50/2/{phase}") for phase in ("warm-up", "measure", "drain")
     ]
+    assert lasted(stand, "measure") == pytest.approx([LEAD_S + 3], abs=1.5 * POLL_S)
+    assert [r for r in stand.records() if r["kind"] == "caveat"] == [], "users may be idle at a rate"
     assert {o["start_utc_ns"] for o in orders} == {1_050_000_000}
     assert outcomes[0] is None
     assert outcomes[1] == Outcome(PlannedRun(cell, 2), None)
@@ -124,9 +199,8 @@ def test_a_profile_warms_up_at_its_base_and_lasts_as_long_as_it_is(stand: Stand)
     phases = {r["phase"]: r for r in stand.records() if r["kind"] == "phase"}
     assert phases["measure"]["start_utc_ns"] == 2_000_000_000
     assert "start_utc_ns" not in phases["warm-up"]
-    lasted_s = (phases["drain"]["t_ns"] - phases["measure"]["t_ns"]) / 1e9
     # the fake clock stands still while the wall clock is waited for: 1 s of lead, then 5 s
-    assert lasted_s == pytest.approx(6, abs=2 * POLL_S)
+    assert lasted(stand, "measure") == pytest.approx([6], abs=2 * POLL_S)
 
 
 def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: Stand) -> None:
@@ -137,10 +211,11 @@ def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: 
     assert [[entry["cell"] for entry in runs] for runs in plans] == [["a-http/b4/c2"], ["b-grpc/b4/c2"]]
     assert stand.said[0] == "trying a-http/b4/c2: 5 s after its warm-up"
     assert stand.said[1].startswith("[  1] a-http/b4/c2")
+    assert stand.said[1].endswith(", and a remark")
 
 
 class Watched(FixedSchedule):
-    """A list that keeps the outcomes it is told."""
+    """A list that keeps the outcomes it is told, and remarks on each."""
 
     def __init__(self, runs: list[PlannedRun], outcomes: list[Outcome | None]) -> None:
         super().__init__(runs)
@@ -150,21 +225,30 @@ class Watched(FixedSchedule):
         self._outcomes.append(outcome)
         return super().next(outcome)
 
-
-def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(stand: Stand) -> None:
-    stand.conductor(a_run(requests=10, seconds=3)).walk()
-    t_ns = {r["phase"]: r["t_ns"] for r in stand.records() if r["kind"] == "phase"}
-    assert t_ns["drain"] - t_ns["measure"] == pytest.approx(3e9, abs=0.05e9)
-    assert stand.collector.ok >= 10
+    def remark(self, outcome: Outcome) -> str:
+        return ", and a remark"
 
 
-def test_counters_are_read_under_load_and_again_until_they_hold_what_was_answered(stand: Stand) -> None:
-    stand.served = [40, 45, 49, 51, 60]
+@pytest.mark.parametrize(("requests", "seconds", "takes_s"), [(10, 3, 3), (100, 0.5, 50 * POLL_S)])
+def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(
+    stand: Stand, requests: int, seconds: float, takes_s: float
+) -> None:
+    stand.collector.fail_rate = 1  # what failed was a request, too: two are over at every tick
+    stand.conductor(a_run(requests=requests, seconds=seconds)).walk()
+    assert lasted(stand, "measure") == pytest.approx([takes_s], abs=1.5 * POLL_S)
+
+
+@pytest.mark.parametrize("before", [0, 40])
+def test_counters_are_read_under_load_and_again_until_they_hold_what_was_answered(
+    stand: Stand, before: int
+) -> None:
+    stand.served = [before + more for more in (0, 5, 9, 11, 20)]
     stand.conductor(a_run()).walk()
     told = [r for r in stand.records() if r["kind"] == "server"]
     # two workers have had five successes each
-    assert [r["counters"]["requests"] for r in told] == [40, 51]
-    assert told[1]["t_ns"] > told[0]["t_ns"] > 0
+    assert [r["counters"]["requests"] for r in told] == [before, before + 11]
+    _, begin_ns, end_ns = (r["t_ns"] for r in stand.records() if r["kind"] == "phase")
+    assert [r["t_ns"] for r in told] == [begin_ns, pytest.approx(end_ns + 2 * AGAIN_S * 1e9)]
 
 
 def test_counters_that_never_hold_it_are_read_all_the_same(stand: Stand) -> None:
@@ -173,33 +257,37 @@ def test_counters_that_never_hold_it_are_read_all_the_same(stand: Stand) -> None
     assert stand.records()[-1]["status"] == "done"
 
 
+WHOLE_S, RAMPED_S = 200 * POLL_S + COUNTING_S, RAMP_S + COUNTING_S
+
+
 def test_a_server_is_warmed_up_once_for_each_batch_whatever_the_endpoint_or_the_users(stand: Stand) -> None:
     stand.collector.steady_after = 200
     other = Endpoint("c-http", "onnx", "http", "fp32", "h:1", "m")
     eight = PlannedRun(replace(a_run().cell, batch=8), 1)
     stand.conductor(a_run(), a_run(other, level=4), a_run(), eight, a_run(GRPC)).walk()
-    times = [(r["phase"], r["t_ns"] / 1e9) for r in stand.records() if r["kind"] == "phase"]
-    began = [(at, times[place + 1][1]) for place, (phase, at) in enumerate(times) if phase == "warm-up"]
-    lasted = [end - begin for begin, end in began]
-    whole, ramp = 200 * POLL_S + COUNTING_S, RAMP_S + COUNTING_S
-    assert lasted == pytest.approx([whole, ramp, ramp, whole, whole], abs=3 * POLL_S)
+    expected = [WHOLE_S, RAMPED_S, RAMPED_S, WHOLE_S, WHOLE_S]
+    assert lasted(stand, "warm-up") == pytest.approx(expected, abs=3 * POLL_S)
 
 
 def test_over_a_link_connections_have_time_to_grow(stand: Stand) -> None:
     stand.collector.steady_after = 200
     run = PlannedRun(replace(a_run().cell, link="wan"), 1)
     stand.conductor(run, run).walk()
-    times = [r["t_ns"] / 1e9 for r in stand.records() if r["kind"] == "phase"]
-    lasted = [times[1] - times[0], times[4] - times[3]]
-    expected = [200 * POLL_S + COUNTING_S, LINK_RAMP_S + COUNTING_S]
-    assert lasted == pytest.approx(expected, abs=3 * POLL_S)
+    assert lasted(stand, "warm-up") == pytest.approx([WHOLE_S, LINK_RAMP_S + COUNTING_S], abs=3 * POLL_S)
 
 
 def test_after_its_course_a_load_is_not_kept_up(stand: Stand) -> None:
+    def drained(op: str) -> None:
+        stand.collector.ok = 20 if op == "drain" else 0
+        stand.collector.rate = op != "mark"  # nothing comes back in the measure phase
+
     cell = Cell(HTTP, 1, 50, 9_999, 0, "open", arrivals="constant", max_in_flight=12, profile="hold:3")
+    stand.workers.on_ask, stand.served = drained, [40, 59, 60, 61]
     stand.conductor(PlannedRun(cell, 1)).walk()
     assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "mark", "phase", "drain"]
-    assert [r["when"] for r in stand.records() if r["kind"] == "server"] == ["before", "after"]
+    told = [(r["when"], r["counters"]["requests"]) for r in stand.records() if r["kind"] == "server"]
+    assert told == [("before", 40), ("after", 60)], "with what came back in the drain"
+    assert lasted(stand, "measure") == pytest.approx([4], abs=2 * POLL_S)
 
 
 def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(stand: Stand) -> None:
@@ -208,7 +296,10 @@ def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(st
     ends = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert [end["status"] for end in ends] == ["failed", "failed"]
     assert ends[0]["note"] == "no request succeeded in the warm-up, so nothing was measured"
-    assert ("a-http/b4/c2", 1, "measure") not in stand.collector.phases
+    kinds = ["run", "serving", "cold", "phase", "run"]
+    assert [r["kind"] for r in stand.records()] == kinds * 2
+    assert (stand.workers.asked[2], stand.spawned) == (("drain", {"patience_s": 70}), [2, 0, 2, 0])
+    assert stand.sampler.told[1:4] == ["warm-up", "drain", "end"]
 
 
 def test_a_phase_in_which_nothing_finishes_is_given_up(stand: Stand) -> None:
@@ -220,8 +311,14 @@ def test_a_phase_in_which_nothing_finishes_is_given_up(stand: Stand) -> None:
     assert stand.clock.now == pytest.approx(60 + STALL_S, abs=1)
 
 
-def test_a_long_phase_in_which_something_finishes_goes_on(stand: Stand) -> None:
-    stand.conductor(a_run(seconds=1000)).walk()
+def test_a_long_phase_in_which_something_finishes_goes_on_though_it_fails(stand: Stand) -> None:
+    def fail() -> None:
+        stand.collector.fail_rate = stand.collector.phases[-1][2] == "measure"
+        stand.collector.rate = 1 - stand.collector.fail_rate
+        stand.tick()
+
+    stand.clock.on_tick = fail
+    stand.conductor(a_run(seconds=100)).walk()
     assert stand.records()[-1]["status"] == "done"
 
 
@@ -240,9 +337,24 @@ def test_a_level_that_was_not_reached_makes_the_run_doubtful(stand: Stand) -> No
 
 
 def test_a_worker_that_cannot_fails_the_run_with_its_sentence(stand: Stand) -> None:
-    stand.workers.errors["cell"] = "no user class for it"
+    ask = stand.workers.ask
+
+    def one_cannot(op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
+        answers = ask(op, data, patience_s)
+        answers.replies |= {"host2_b": {"error": "no user class for it"}} if op == "cell" else {}
+        return answers
+
+    stand.workers.ask = one_cannot  # type: ignore[method-assign]
     stand.conductor(a_run()).walk()
-    assert stand.records()[-1]["note"] == "host1_a: no user class for it; host2_b: no user class for it"
+    assert stand.records()[-1]["note"] == "host2_b: no user class for it"
+
+
+def test_a_cell_for_more_workers_than_there_are_fails_alone(stand: Stand) -> None:
+    more = PlannedRun(replace(a_run().cell, topology=Topology(4)), 1)
+    stand.conductor(more, a_run(GRPC)).walk()
+    ends = [(r["status"], r["note"]) for r in stand.records() if r.get("event") == "end"]
+    assert [status for status, _ in ends] == ["failed", "done"]
+    assert "4 workers" in ends[0][1]
 
 
 def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stand) -> None:
@@ -252,17 +364,25 @@ def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stan
     assert ends == ["failed", "done"]
 
 
-def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand) -> None:
-    stand.conductor(
-        PlannedRun(Cell(HTTP, 1, 50, 10, 0, "open", arrivals="constant", max_in_flight=1), 1)
-    ).walk()
-    assert stand.records()[-1]["note"] == "--max-in-flight 1: must be at least 1 for each of 2 workers"
+@pytest.mark.parametrize(
+    ("most", "note"), [(1, "--max-in-flight 1: must be at least 1 for each of 2 workers"), (2, "")]
+)
+def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand, most: int, note: str) -> None:
+    rate = Cell(HTTP, 1, 50, 10, 0, "open", arrivals="constant", max_in_flight=most)
+    stand.conductor(PlannedRun(rate, 1)).walk()
+    assert stand.records()[-1]["note"] == note
 
 
-def test_a_full_disk_ends_the_study(stand: Stand) -> None:
-    stand.collector.fault = "the ledger cannot be written (No space left on device)"
+@pytest.mark.parametrize("full_at", ["cell", "drain"])
+def test_a_full_disk_ends_the_study(stand: Stand, full_at: str) -> None:
+    def fill(op: str) -> None:
+        if op == full_at:
+            stand.collector.fault = "the ledger cannot be written (No space left on device)"
+
+    stand.workers.on_ask = fill
     with pytest.raises(StudyError, match="No space left"):
         stand.conductor(a_run(), a_run(GRPC)).walk()
+    assert [r["cell"] for r in stand.records() if r.get("event") == "start"] == ["a-http/b4/c2"]
 
 
 def test_a_threshold_stops_the_study_in_the_middle_of_a_run(stand: Stand) -> None:
@@ -295,7 +415,7 @@ def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand, phase: str, ki
         conductor.walk()
     conductor.abort("stopped before its end")
     conductor.abort("a second time changes nothing")
-    assert stand.workers.asked[-1][0] == "drain"
+    assert stand.workers.asked[-1] == ("drain", {"patience_s": PARTING_S})
     assert [r["kind"] for r in stand.records()][-len(kinds) :] == kinds
     assert (stand.records()[-1]["status"], stand.records()[-1]["note"]) == (
         "aborted",
@@ -321,17 +441,19 @@ def on(instances: int) -> PlannedRun:
 
 
 def test_a_server_is_set_before_a_run_and_cold_again_where_that_took_a_reload(stand: Stand) -> None:
-    stand.settings = {2: ""}
+    stand.settings, stand.collector.steady_after = {2: ""}, 200
     stand.first_calls.known(HTTP, 4, 9_000)
-    stand.conductor(on(1), on(2), on(1)).walk()
-    assert stand.set == [1, 2, 1]
-    cold = [r for r in stand.records() if r["kind"] == "cold"]
+    stand.conductor(a_run(GRPC), on(1), on(2), on(1), a_run(GRPC)).walk()
+    assert stand.set == [0, 1, 2, 1, 0]
+    cold = [r for r in stand.records() if r["kind"] == "cold" and r["endpoint"] == HTTP.name]
     assert [(r["first_ns"], r.get("reloaded", False)) for r in cold] == [
         (9_000, False),
         (4_000_000, True),
     ]
     kinds = [r["kind"] for r in stand.records() if r.get("cell") == "a-http/b4/c2/2-instances"]
     assert kinds[:2] == ["run", "serving"], "what the server says of itself is read after it was set"
+    expected = [WHOLE_S, WHOLE_S, WHOLE_S, RAMPED_S, RAMPED_S]
+    assert lasted(stand, "warm-up") == pytest.approx(expected, abs=3 * POLL_S)
 
 
 def test_a_server_that_cannot_be_set_fails_its_run_alone(stand: Stand) -> None:
@@ -359,6 +481,9 @@ def test_what_was_known_and_never_told_is_told_before_it_is_forgotten(stand: Sta
 def test_a_worker_that_cannot_drain_taints_the_run_and_the_study_goes_on(stand: Stand) -> None:
     stand.workers.errors["drain"] = "OSError: [Errno 24] Too many open files"
     stand.conductor(a_run()).walk()
-    texts = [r["text"] for r in stand.records() if r["kind"] == "caveat" and r["code"] == "results-lost"]
-    assert texts == [f"host{at}: OSError: [Errno 24] Too many open files" for at in ("1_a", "2_b")]
+    assert [(r["code"], r["text"]) for r in stand.records() if r["kind"] == "caveat"] == [
+        ("results-lost", "host1_a: OSError: [Errno 24] Too many open files"),
+        ("results-lost", "host2_b: OSError: [Errno 24] Too many open files"),
+        ("users-missing", "0 of 2 users finished a request"),
+    ]
     assert [r["status"] for r in stand.records() if r.get("event") == "end"] == ["done"]

@@ -18,6 +18,7 @@ from tests.swarm.web_stand import a_book, tagged
 MS = 1_000_000
 CAP_S = 30
 T = np.arange(40.0)
+UP_DOWN = np.array([1, 1, -1, -1] * 3)
 NOISE = np.random.default_rng(5).normal(size=40)
 
 
@@ -86,6 +87,7 @@ def test_noise_alone_holds_up_nothing() -> None:
     """Seconds vary by 30 %, so that no trend of some of them could be called small."""
     assert ended(20 * np.exp(0.3 * NOISE)) == (9, "")
     assert ended(20 * np.exp(0.3 * NOISE), cap_s=12) == (9, "")
+    assert ended(20 * np.exp(0.3 * NOISE), (0,) * 3 + (20,) * 37) == (12, ""), "of those with answers"
 
 
 def test_too_few_seconds_are_no_evidence_that_anything_moves() -> None:
@@ -106,6 +108,42 @@ def test_a_server_that_answers_batch_by_batch_is_steady(batch_s: float, ends_s: 
 def test_a_null_model_may_vary_by_half_a_millisecond() -> None:
     assert ended([0.6, 1.0, 0.7, 0.9, 0.6, 0.8, 1.0, 0.7] * 5)[1] == ""
     assert ended([60, 100, 70, 90, 60, 80, 100, 70] * 5)[0] == 9
+    assert ended(0.3 + 0.012 * T) == (30, "")
+    assert ended(0.3 + 0.02 * T) == (30, "latency still moves: 0.3 ms at first, 0.88 ms at last")
+    assert ended(30 + 1.2 * T) == (30, "latency still moves: 30 ms at first, 64.8 ms at last")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        *((0.048, ""), (0.052, "latency still moves: 21.3 ms, then 22.4 ms")),
+        *((-0.046, ""), (-0.052, "latency still moves: 21 ms, then 19.9 ms")),
+    ],
+)
+def test_halves_that_differ_by_a_twentieth_are_not_alike(change: float, said: str) -> None:
+    halves = [*(20, 22) * 2, *(20 * (1 + change), 22 * (1 + change)) * 2]
+    found = doubt([second(ms, 2_000) for ms in halves], [], 2)
+    assert (found.said if found else "") == said
+    assert doubt([second(ms) for ms in (20, 20, 23) * 2], [], 2) is None
+
+
+@pytest.mark.parametrize(
+    ("each_ms", "moves"),
+    [
+        *((20 * 1.0045 ** T[:20], False), (20 * 1.005 ** T[:20], True), (20 * 0.995 ** T[:20], True)),
+        *(
+            (20 * 1.02 ** T[:12] * (1 + 0.03 * UP_DOWN), True),
+            (20 * 1.02 ** T[:12] * (1 + 0.06 * UP_DOWN), False),
+        ),
+        *(([20] * 10 + [20.8] * 3, False), ([20] * 10 + [23] * 3, True), ([23] * 10 + [20] * 3, True)),
+    ],
+)
+def test_what_surely_moves_stands_out_of_its_noise_and_would_change_latency_by_a_tenth(
+    each_ms: Sequence[float], moves: bool
+) -> None:
+    found = doubt([second(ms, 2_000) for ms in each_ms], [], CAP_S)
+    assert found is not None
+    assert found.moves is moves
 
 
 def test_what_still_moves_is_named() -> None:
@@ -123,6 +161,9 @@ def test_the_servers_own_times_must_be_steady_too() -> None:
         "the server's compute time still moves: 8 ms at first, 2 ms at last"
     )
     assert said(steady, [0.0] * 8) == ""
+    latency, compute = [second(60 - 3 * at) for at in range(12)], [8e6 * 0.9**at for at in range(12)]
+    assert said(steady[:3], compute).startswith("the server's compute time still moves"), "as that is sure"
+    assert said(latency, compute[:3]).startswith("latency still moves")
 
 
 def test_a_warm_up_in_which_nothing_can_be_told_ends_at_its_cap_without_a_doubt() -> None:

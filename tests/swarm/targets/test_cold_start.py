@@ -270,3 +270,24 @@ def test_one_dear_size_begins_the_count_anew() -> None:
     calls = FirstCalls(lambda endpoint, size: 1_000 if size == 4 else 5 * size)
     sizes = [c.size for c in calls.due(cell(HTTP, 1, 32), batcher(32))]
     assert sizes == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_model_that_was_loaded_again_is_as_new_and_no_other(server: Server) -> None:
+    calls = FirstCalls(server.call)
+    server.failing = {2}
+    for endpoint in (HTTP, SERVICE):
+        with pytest.raises(RequestError):
+            told(calls, cell(endpoint, 2))
+        told(calls, cell(endpoint, 4))
+    server.failing = set()
+    assert calls.forget(GRPC) == []
+    again = [call for batch in (2, 4) for call in calls.due(cell(HTTP, batch), ALONE)]
+    assert [(call.size, call.reloaded, call.opening) for call in again] == [
+        (2, True, False),
+        (4, True, False),
+    ]
+    assert [told(calls, cell(SERVICE, batch)) for batch in (2, 4)] == [[], []]
+    even = FirstCalls(lambda endpoint, size: 5 * size)
+    for _ in range(2):
+        assert [call.size for call in even.due(cell(HTTP, 1, 32), batcher(32))] == [1, 2, 3, 4]
+        even.forget(HTTP)

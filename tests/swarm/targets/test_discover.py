@@ -7,9 +7,13 @@ from dataclasses import replace
 import pytest
 
 from swarm.errors import UsageError
-from swarm.targets.discover import own_endpoints, per_endpoint, with_servers
+from swarm.targets.discover import ASKED, asked_of, finished, own_endpoints, per_endpoint, with_servers
 from tests.swarm.options.test_parse import options
+from users.contract import Contract, Input
 from users.endpoint import Endpoint
+from users.inputs.preparation import CLIP, PRESETS
+from users.triton.api import STEPS_KNOWN
+from users.triton.discovery import Asked
 
 OLD = Endpoint("old", "triton", "grpc", "fp32", "gpu:8001", "siglip")
 NEW = replace(OLD, name="new")
@@ -72,3 +76,28 @@ def test_two_endpoints_of_one_name_are_refused() -> None:
 def test_whose_vectors_must_agree_is_the_models_name_or_what_options_say() -> None:
     given = ("--endpoint", "a=triton+grpc://gpu:1/m", "--endpoint", "b=v2+http://gpu:2/n", "--space", "b=m")
     assert [one.space for one in own_endpoints(options(*given))] == ["m", "m"]
+
+
+def test_options_win_over_what_a_file_declares_of_a_model() -> None:
+    file = {"prepare": "clip", "output": "a", "shape": {"x": "B,3", "y": "B,4"}}
+    own = replace(OLD, settings={ASKED: file}, contract=Contract(max_batch=4, tokenizer="t.json"))
+    given = ("--endpoint", "old=v2+http://gpu:1/m")
+    found = asked_of([own], options(*given))["old"]
+    assert found == Asked(CLIP, "a", {"x": "B,3", "y": "B,4"}, 4, "t.json")
+    more = ("--prepare", "siglip", "--output", "b", "--shape", "x=B,9")
+    found = asked_of([own], options(*given, *more))["old"]
+    assert found == Asked(PRESETS["siglip"], "b", {"x": "B,9", "y": "B,4"}, 4, "t.json")
+
+
+def test_what_was_found_of_a_model_leaves_what_was_declared() -> None:
+    contract = Contract((Input("x", "FP16", (3, 8, 8), "picture", "NCHW"),), dimension=4)
+    found = finished(replace(OLD, space="", settings={"kept": 1}), contract, ["decode"])
+    assert (found.contract, found.payload, found.codec, found.space) == (
+        contract,
+        "fp16",
+        "v2-grpc",
+        "siglip",
+    )
+    assert found.settings == {"kept": 1, STEPS_KNOWN: ["decode"]}
+    declared = finished(replace(OLD, space="towers", codec="mine.py", protocol="http"), contract, [])
+    assert (declared.codec, declared.space) == ("mine.py", "towers")

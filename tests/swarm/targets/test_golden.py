@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from swarm.targets import golden
 from swarm.targets.golden import golden_embeddings
 from tests.pictures import image_set
 from tests.presets import preset
-from tests.swarm.targets.test_preflight import answering, each
+from tests.swarm.targets.test_preflight import FILES, answering, each
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
@@ -71,6 +72,8 @@ def test_what_a_file_has_nobody_is_asked(asked: list[str], tmp_path: Path) -> No
         ),
         ({"siglip": rows(3)[:0]}, "'siglip' has shape [0, 3], and its endpoints answer with 3 numbers each"),
         ({"siglip": rows(3)[0]}, "'siglip' has shape [3], and its endpoints answer with 3 numbers each"),
+        ({"siglip": [[1, 1, 1], [0, 0, 0]]}, "'siglip' has rows that are not vectors (all zeros, or not"),
+        ({"siglip": [[1, 1, 1], [1, np.nan, 0]]}, "'siglip' has rows that are not vectors (all zeros, or"),
         ({"siglip": np.array([["a"]])}, "cannot be read (could not convert string to float"),
         ({"siglip": np.array([None])}, "cannot be read ("),
         (b"no archive", "cannot be read ("),
@@ -88,22 +91,35 @@ def test_a_file_that_does_not_serve(tmp_path: Path, arrays: Any, said: str) -> N
     assert str(caught.value).startswith(f"--golden {path}: {said}")
 
 
-def test_they_are_asked_for_one_by_one_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(golden, "MOST", 2)
-    sizes: list[int] = []
+@pytest.mark.parametrize("most", [2, 3, 256])
+def test_they_are_asked_for_one_by_one_in_their_order_and_not_without_end(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(golden, "MOST", most)
+    asked: list[list[str]] = []
 
     def answer(images: list[str]) -> list[list[float]]:
-        sizes.append(len(images))
+        asked.append(images)
         return each(images)
 
     with answering(answer) as endpoint:
         found = golden_embeddings([endpoint], IMAGES, 5, "")
-    assert found["any"].shape == (2, 3)
-    assert sizes == [1, 1]
+    pictures = [base64.b64encode(one).decode() for one in IMAGES.jpegs[:most]]
+    assert asked == [[picture] for picture in pictures]
+    np.testing.assert_allclose(found["any"], each(pictures))
 
 
-def test_an_endpoint_that_does_not_answer_is_named() -> None:
-    with answering(lambda images: []) as endpoint, pytest.raises(UsageError) as caught:
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ([], "rejected: HTTP 422"),
+        ([[1, 2, 3]] * 2, "bad-reply: shape (2, 3) for 1 images"),
+        ([[1, 2]], "bad-reply: shape (1, 2) for 1 images, not 3 numbers each"),
+        ([[1, 1e39, 2]], "bad-reply: an embedding that is not finite"),
+    ],
+)
+def test_an_endpoint_that_does_not_answer_as_it_should_is_named(answer: list[list[float]], why: str) -> None:
+    contract = replace(FILES, dimension=3)
+    with answering(lambda images: answer, contract=contract) as endpoint, pytest.raises(UsageError) as caught:
         golden_embeddings([endpoint], IMAGES, 5, "")
-    said = f"mine {endpoint.address}: no golden embeddings from it (rejected: HTTP 422"
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(f"mine {endpoint.address}: no golden embeddings from it ({why}")

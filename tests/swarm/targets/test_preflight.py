@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import gevent
 import numpy as np
 import pytest
 
 from swarm.errors import UsageError
+from swarm.targets import preflight
 from swarm.targets.preflight import First, check_agreement, check_pair, verdict
 from tests.pictures import image_set
 from tests.presets import preset
@@ -79,6 +81,43 @@ def test_what_was_declared_must_be_so(declared: Contract, said: str) -> None:
     assert str(caught.value) == f"{name}: answers, but does not embed a picture (bad-reply: {said})"
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([[0, 0, 0]], "answers with an all-zero vector; fix what it serves"),
+        ([[1, 2, 3]] * 2, "answers, but does not embed a picture (bad-reply: shape (2, 3) for 1 images)"),
+        ([], "answers, but does not embed a picture (rejected: HTTP 422"),
+    ],
+)
+def test_a_first_answer_that_is_no_vector(answer: list[list[float]], said: str) -> None:
+    with answering(lambda images: answer) as endpoint, pytest.raises(UsageError) as caught:
+        verdict(endpoint, IMAGES, print)
+    assert str(caught.value).startswith(f"--endpoint mine {endpoint.address}: {said}")
+
+
+def test_what_does_not_compute_may_answer_with_zeros() -> None:
+    with answering(lambda images: [[0, 0, 0]], computes=False) as endpoint:
+        assert not verdict(endpoint, IMAGES, print).embedding.any()
+
+
+def test_a_slow_first_answer_is_announced_and_waited_for_as_long_as_engines_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slow(images: list[str]) -> list[list[float]]:
+        gevent.sleep(0.1)
+        return each(images)
+
+    said: list[str] = []
+    monkeypatch.setattr(preflight, "ANNOUNCE_S", 0.02)
+    with answering(slow) as endpoint:
+        first = verdict(endpoint, IMAGES, said.append)
+        assert 100_000_000 <= first.took_ns < 5_000_000_000
+        assert said == ["mine: still waiting for its first answer at batch 1; it may be building an engine"]
+        monkeypatch.setattr(preflight, "LONGEST_S", 0.05)
+        with pytest.raises(UsageError, match=r"does not embed a picture \(timeout"):
+            verdict(endpoint, IMAGES, said.append)
+
+
 def test_two_items_are_two_rows_in_their_order() -> None:
     with answering(each) as endpoint:
         assert check_pair(verdict(endpoint, IMAGES, print), IMAGES, print, 0.999) > 0
@@ -87,18 +126,20 @@ def test_two_items_are_two_rows_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
+        (lambda images: each(images)[:1], "gives 1 row for two items in one request; set max_batch = 1, or"),
         (
-            lambda images: each(images)[:1],
-            "gives 1 row for two items in one request; set max_batch = 1, or fix how its file declares"
-            " a batch",
+            lambda images: [vector(image)[: 4 - len(images)] for image in images],
+            "two items in one request fail (bad-reply: shape (2, 2) for 2 images, not 3 numbers each)",
         ),
         (
-            lambda images: each(images)[::-1],
-            "the first of two rows is not the first item's (cosine",
+            lambda images: each(images) if len(images) == 1 else [[0.0] * 3] * 2,
+            "the first of two rows is not the first item's (cosine nan): rows come in another order",
         ),
+        (lambda images: each(images)[::-1], "the first of two rows is not the first item's (cosine"),
+        (lambda images: each(images[:1])[: 2 - len(images)], "answers one item a request, but not two (reje"),
         (
-            lambda images: each(images) if len(images) == 1 else [],
-            "answers one item a request, but not two (rejected: HTTP 422",
+            lambda images: each(images * 2)[: 2 * len(images) - 1],
+            "gives 3 rows for two items in one request;",
         ),
     ],
 )
@@ -108,7 +149,7 @@ def test_a_batch_that_is_answered_otherwise_is_refused(rows: Rows, said: str) ->
         with pytest.raises(UsageError) as caught:
             check_pair(first, IMAGES, print, 0.999)
     assert str(caught.value).startswith(f"--endpoint mine {endpoint.address}: {said}")
-    assert "set max_batch = 1" in str(caught.value)
+    assert ("set max_batch = 1" in str(caught.value)) is ("bad-reply" not in said)
 
 
 def test_of_what_does_not_compute_the_order_of_rows_is_not_known() -> None:
@@ -128,6 +169,9 @@ def test_vectors_agree_by_their_direction_within_a_space() -> None:
     elsewhere = replace(ONE, name="siglip", space="siglip")
     check_agreement([], 0.999)
     check_agreement([first_of(ONE, 1, 0), first_of(OTHER, 20, 0), first_of(elsewhere, 0, 1, 0)], 0.999)
+    check_agreement([first_of(ONE, 1, 0), first_of(OTHER, 3, 4)], 0.6)
+    with pytest.raises(UsageError, match=r"cosine 0\.6000"):
+        check_agreement([first_of(ONE, 1, 0), first_of(OTHER, 1, 0), first_of(OTHER, 3, 4)], 0.601)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from server.service.metrics import Metrics
 from server.settings import Settings
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
-from users.backends.asking import read_counters
+from users.backends.asking import counted, read_counters
 from users.backends.registry import backend_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
@@ -82,6 +83,18 @@ def pytorch(address: str) -> Endpoint:
 
 def triton(address: str, protocol: Any = "http") -> Endpoint:
     return Endpoint(f"onnx-{protocol}", "onnx", protocol, "fp32", address, "clip")
+
+
+def answers(body: bytes, asked: list[str] | None = None) -> Callable[..., list[bytes]]:
+    """A server with one answer, which notes what it is asked and over which connection."""
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        if asked is not None:
+            asked.append(f"{environ['PATH_INFO']} from {environ['REMOTE_PORT']}")
+        start("200 OK", [])
+        return [body]
+
+    return answer
 
 
 @contextmanager
@@ -155,16 +168,20 @@ def test_each_process_has_an_identity_of_its_own() -> None:
 
 
 def test_a_described_server_is_told_by_when_its_process_started() -> None:
-    page = b"app_requests_total 7\nprocess_start_time_seconds 1.79525880025e+09\n"
-
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        start("200 OK", [])
-        return [page]
-
-    with serving(answer) as address:
-        told = {"times": {"metrics": {"url": f"http://{address}/metrics", "requests": "app_requests_total"}}}
+    page = (
+        b'n{a="1"} 3\nn{a="2"} 4\nwaits 1.5\nwaits{a="2"} 2\nprocess_start_time_seconds 1.79525880025e+09\n'
+    )
+    with serving(answers(page)) as address:
+        metrics = {
+            "url": f"http://{address}/metrics",
+            "requests": "n",
+            "queue": "waits ms",
+            "compute": "waits",
+        }
+        told = {"times": {"metrics": metrics}}
         endpoint = replace(Endpoint("mine", "service", "http", "jpeg", address), settings=told)
-        assert read_counters(endpoint) == {"counters": {"requests": 7}, "identity": "/1795258800.250"}
+        counters = {"requests": 7, "queue_ns": 3_500_000, "compute_ns": 3_500_000_000}
+        assert read_counters(endpoint) == {"counters": counters, "identity": "/1795258800.250"}
 
 
 def test_a_page_of_several_processes_has_no_identity() -> None:
@@ -194,18 +211,37 @@ def test_the_service_tells_of_its_gpus() -> None:
 
 def test_triton_over_http() -> None:
     asked: list[str] = []
-
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        asked.append(f"{environ['PATH_INFO']} from {environ['REMOTE_PORT']}")
-        start("200 OK", [("Content-Type", "application/json")])
-        return [str(STATS).replace("'", '"').encode()]
-
-    with serving(answer) as address:
+    with serving(answers(json.dumps(STATS).encode(), asked)) as address:
         assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
         with counter_reader(triton(address), 5) as read:
             assert [read() for _ in range(3)] == [{"server": COUNTERS | {"batches": BATCHES}}] * 3
     assert asked[0].startswith("/v2/models/clip/stats from")
     assert len(set(asked)) == 2, "three readings over one connection"
+
+
+@pytest.mark.parametrize(("version", "images"), [("2", 20), ("9", 90), ("10", 100), ("", 100)])
+def test_the_version_that_is_meant_or_the_newest_is_counted(version: str, images: int) -> None:
+    one = STATS["model_stats"][0]
+    told = [{**one, "version": each, "inference_count": 10 * int(each)} for each in ("2", "10", "9")]
+    with serving(answers(json.dumps({"model_stats": told}).encode())) as address:
+        found = read_counters(replace(triton(address), version=version))["counters"]
+    assert found["images"] == images
+
+
+def test_counters_are_read_again_until_they_hold_what_was_sent() -> None:
+    told = [1, 2, 3, 4]
+    slept: list[float] = []
+
+    def read() -> dict[str, Any]:
+        return {"counters": {"requests": told.pop(0)}}
+
+    assert counted(read, 3, slept.append) == {"counters": {"requests": 3}}
+    assert slept == [0.05, 0.05]
+    assert counted(lambda: {"counters": {"requests": 2}}, 3, slept.append) == {"counters": {"requests": 2}}
+    assert len(slept) == 2 + 20, "a second at most"
+    for untold in ({"counters": {}}, {"error": "gone"}):
+        assert counted(lambda untold=untold: untold, 3, slept.append) == untold  # type: ignore[misc]
+    assert len(slept) == 22
 
 
 def test_triton_over_grpc_on_one_stub(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,15 +289,9 @@ def test_what_a_batch_does_not_tell_is_nothing(stats: dict[str, Any], batches: d
 
 def test_the_floors_counters_are_the_null_models() -> None:
     asked: list[str] = []
-
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        asked.append(environ["PATH_INFO"])
-        start("200 OK", [])
-        return [str(STATS).replace("'", '"').encode()]
-
-    with serving(answer) as address:
+    with serving(answers(json.dumps(STATS).encode(), asked)) as address:
         read_counters(triton(address).floor())
-    assert asked == ["/v2/models/null/stats"]
+    assert [one.split()[0] for one in asked] == ["/v2/models/null/stats"]
 
 
 def test_nobody_there() -> None:
@@ -273,11 +303,7 @@ def test_nobody_there() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"model_stats": []}', b'{"error": "no"}', b"[1]", b"\xff"])
 def test_an_answer_in_another_form(body: bytes) -> None:
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        start("200 OK", [])
-        return [body]
-
-    with serving(answer) as address:
+    with serving(answers(body)) as address:
         for endpoint in (pytorch(address), triton(address)):
             assert read_counters(endpoint)["error"].startswith(f"the counters of {endpoint.name} cannot be")
 
@@ -359,12 +385,7 @@ def test_a_gateway_does_not_count_executions() -> None:
     metrics.requests.inc(2)
     for _ in range(2):
         metrics.succeeded(3, {"decode": 2_000, "preprocess": 3_000, "queue": 500, "upstream": 7_000_000})
-
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        start("200 OK", [])
-        return [metrics.render()]
-
-    with serving(answer) as address:
+    with serving(answers(metrics.render())) as address:
         gateway = Endpoint("gateway-http", "gateway", "http", "jpeg", address)
         assert but(read_counters(gateway), "identity") == {
             "counters": {

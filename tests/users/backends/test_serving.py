@@ -26,42 +26,25 @@ def triton(address: str, protocol: Any = "http") -> Endpoint:
 
 
 @pytest.mark.parametrize(
-    ("config", "expected"),
+    ("config", "instances", "max_batch", "batching", "delay_ns"),
     [
-        pytest.param(
-            {**BATCHING, "dynamic_batching": {"max_queue_delay_microseconds": 2000}},
-            {"instances": 2, "max_batch": 32, "batching": True, "batching_delay_ns": 2_000_000},
-            id="as HTTP has it",
-        ),
-        pytest.param(
-            {**BATCHING, "dynamic_batching": {"max_queue_delay_microseconds": "2000"}},
-            {"instances": 2, "max_batch": 32, "batching": True, "batching_delay_ns": 2_000_000},
-            id="64 bits as text, as protobuf's JSON has it",
-        ),
-        pytest.param(
-            {**BATCHING, "dynamic_batching": {}},
-            {"instances": 2, "max_batch": 32, "batching": True, "batching_delay_ns": 0},
-            id="a batcher that does not wait",
-        ),
-        pytest.param(
-            BATCHING,
-            {"instances": 2, "max_batch": 32, "batching": False, "batching_delay_ns": 0},
-            id="no batcher",
-        ),
-        pytest.param(
-            {"instance_group": [{"count": 2, "gpus": [0, 1]}, {"count": 3, "gpus": []}, {"gpus": [0]}]},
-            {"instances": 8, "max_batch": 0, "batching": False, "batching_delay_ns": 0},
-            id="so many on each GPU of a group",
-        ),
-        pytest.param(
-            {},
-            {"instances": None, "max_batch": 0, "batching": False, "batching_delay_ns": 0},
-            id="nothing told",
-        ),
+        ({**BATCHING, "dynamic_batching": {"max_queue_delay_microseconds": 2000}}, 2, 32, True, 2_000_000),
+        # 64 bits as text, as protobuf's JSON has it
+        ({**BATCHING, "dynamic_batching": {"max_queue_delay_microseconds": "2000"}}, 2, 32, True, 2_000_000),
+        ({**BATCHING, "dynamic_batching": {}}, 2, 32, True, 0),
+        (BATCHING, 2, 32, False, 0),
+        # so many on each GPU of a group
+        ({"instance_group": [{"count": 2, "gpus": [0, 1]}, {"count": 3, "gpus": []}, {"gpus": [0]}]},
+         8, 0, False, 0),
+        ({}, None, 0, False, 0),
     ],
-)
-def test_tritons_configuration(config: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert serving(config) == expected
+)  # fmt: skip
+def test_tritons_configuration(
+    config: dict[str, Any], instances: int | None, max_batch: int, batching: bool, delay_ns: int
+) -> None:
+    assert serving(config) == {
+        "instances": instances, "max_batch": max_batch, "batching": batching, "batching_delay_ns": delay_ns,
+    }  # fmt: skip
 
 
 def test_triton_over_http() -> None:

@@ -1,17 +1,24 @@
 """What users make of an answer's bytes: the numbers that the server sent, and nothing out of broken ones."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from tritonclient.grpc.service_pb2 import ModelInferResponse
 
 from tests.users.ways import codec_at
+from users.codecs.base import Codec
 from users.codecs.embed import Embed, rows_of
+from users.codecs.v2 import FLOATS
+from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import HEADER_LENGTH, V2Http
+from users.codecs.v2_json import V2Json
 from users.contract import Contract
 from users.errors import ErrorKind, RequestError, kind_of
+from users.http2.call import GrpcAnswer
 from users.load.check import check_form
 from users.transport.base import Reply
 from users.transport.http_response import HttpResponse
@@ -21,6 +28,7 @@ EMBEDDING_SIZE = 512
 RNG = np.random.default_rng(9)
 ROWS = RNG.normal(size=(3, EMBEDDING_SIZE)).astype(np.float32)
 OTHER = np.arange(7, dtype=np.int64)
+Outputs = list[tuple[str, np.ndarray[Any, Any], str]]
 
 
 def output(name: str, tensor: np.ndarray[Any, Any], datatype: str) -> dict[str, Any]:
@@ -33,21 +41,85 @@ def answer(*outputs: dict[str, Any], raw: bytes = b"") -> HttpResponse:
     return HttpResponse(200, {HEADER_LENGTH.lower(): str(len(head))}, head + raw, True, {})
 
 
+def binary(outputs: Outputs) -> HttpResponse:
+    raw = b"".join(tensor.tobytes() for _, tensor, _ in outputs)
+    return answer(*(output(*one) for one in outputs), raw=raw)
+
+
+def in_json(outputs: Outputs) -> HttpResponse:
+    told = [
+        {"name": name, "datatype": datatype, "shape": list(tensor.shape), "data": tensor.ravel().tolist()}
+        for name, tensor, datatype in outputs
+    ]
+    return replace(answer(*told), headers={})
+
+
+def over_grpc(outputs: Outputs, raw: bool = True) -> GrpcAnswer:
+    """In raw bytes, as Triton answers, or in typed contents, as MLServer does."""
+    response = ModelInferResponse()
+    for name, tensor, datatype in outputs:
+        made = response.outputs.add(name=name, datatype=datatype, shape=tensor.shape)
+        if raw:
+            response.raw_output_contents.append(tensor.tobytes())
+        else:
+            contents = {"FP64": made.contents.fp64_contents, "INT64": made.contents.int64_contents}
+            contents.get(datatype, made.contents.fp32_contents).extend(tensor.ravel().tolist())
+    return GrpcAnswer(response.SerializeToString())
+
+
+def typed(outputs: Outputs) -> GrpcAnswer:
+    return over_grpc(outputs, raw=False)
+
+
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize("shape", [(3, 512), (3, 8, 64), (3, 512, 1, 1)])
+@pytest.mark.parametrize(
+    ("form", "told", "types"),
+    [
+        (V2Http, binary, FLOATS),
+        (V2Http, in_json, FLOATS),
+        (V2Json, in_json, FLOATS),
+        (V2Grpc, over_grpc, FLOATS),
+        (V2Grpc, typed, ("FP32", "FP64")),
+    ],
+)
+def test_the_output_of_its_name_is_read_wherever_it_stands(
+    form: type[Codec], told: Callable[[Outputs], Any], types: Sequence[str], shape: tuple[int, ...], at: int
+) -> None:
+    codec = codec_at(form)
+    single = form(replace(codec.endpoint, contract=replace(codec.endpoint.contract, batched=False)))
+    for datatype in types:
+        vector = ROWS.reshape(shape).astype(FLOATS[datatype])
+        outputs = [("other", OTHER, "INT64"), ("tokens", ROWS[::-1] * 2, "FP32")]
+        outputs.insert(at, ("embedding", vector, datatype))
+        came = told(outputs)
+        expected = vector.reshape(3, 512).astype(np.float32)
+        for read in (codec.vectors, codec.vectors if told is in_json else codec.vectors_by_library):
+            found = read(came)
+            assert (found.shape, found.dtype) == ((3, 512), np.float32)
+            assert np.array_equal(found, expected)
+        assert np.array_equal(single.vectors(came), expected.reshape(1, -1)), "without a batch it is one item"
+
+
 @pytest.mark.parametrize("kind", [bytes, bytearray])
-def test_a_binary_tensor_is_found_behind_others(kind: type[bytes] | type[bytearray]) -> None:
-    outputs = [output("other", OTHER, "INT64"), output("embedding", ROWS, "FP32")]
-    told = answer(*outputs, raw=OTHER.tobytes() + ROWS.tobytes())
-    found = CODEC.vectors(replace(told, body=kind(told.body)))
-    assert found.dtype == np.float32
-    assert np.array_equal(found, ROWS)
+def test_a_body_may_still_be_where_it_was_received(kind: type[bytes] | type[bytearray]) -> None:
+    told = binary([("other", np.zeros(3, np.uint8), "UINT8"), ("embedding", ROWS, "FP32")])
+    assert np.array_equal(CODEC.vectors(replace(told, body=kind(told.body))), ROWS)
 
 
-def test_numbers_in_json() -> None:
-    told = {"name": "embedding", "datatype": "FP32", "shape": [3, 512], "data": ROWS.ravel().tolist()}
-    for named in (answer(told), replace(answer(told), headers={})):
-        found = CODEC.vectors(named)
-        assert found.dtype == np.float32
-        assert np.array_equal(found, ROWS)
+def test_numbers_in_json_behind_the_length_of_their_head() -> None:
+    told = in_json([("embedding", ROWS, "FP32")])
+    length = {HEADER_LENGTH.lower(): str(len(told.body))}
+    assert np.array_equal(CODEC.vectors(replace(told, headers=length)), ROWS)
+    with pytest.raises(ValueError, match="a JSON head of 70,000 bytes"):
+        CODEC.vectors(replace(told, body=bytes(70_001), headers={HEADER_LENGTH.lower(): "70000"}))
+
+
+@pytest.mark.parametrize("outputs", [[], [("other", ROWS, "FP32")], [("embedding", ROWS[:0], "FP32")]])
+def test_a_grpc_answer_without_the_vector_is_a_bad_reply(outputs: Outputs) -> None:
+    with pytest.raises(RequestError) as caught:
+        codec_at(V2Grpc).vectors(typed(outputs))
+    assert caught.value.kind is ErrorKind.BAD_REPLY
 
 
 @pytest.mark.parametrize(

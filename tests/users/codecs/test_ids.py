@@ -90,13 +90,6 @@ def test_an_untraced_request_is_sent_as_it_was_prepared(
     assert (result.request_id, result.phases_ns["encode"]) == ("", 0)
 
 
-def test_two_stages_name_their_requests_apart() -> None:
-    made = PreparedRequest(b"", (0,))
-    one, other = (Assignment(codec_at(V2Http), [made], 20) for _ in range(2))
-    assert len(one.new_id()) == len(PLACEHOLDER)
-    assert one.token != other.token
-
-
 def test_what_is_renamed_is_a_copy() -> None:
     made = PreparedRequest(b"id: 0000000000000000, and what follows", (1, 2), {"a": "b"}, id_at=4)
     assert made.renamed(ID) == replace(made, body=b"id: 0123456789abcdef, and what follows")

@@ -2,23 +2,19 @@
 
 import base64
 import json
-from typing import Any
 
-import numpy as np
 import pytest
 from tritonclient.grpc import InferInput, InferRequestedOutput
 from tritonclient.grpc._utils import _get_inference_request
-from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
+from tritonclient.grpc.service_pb2 import ModelInferRequest
 
 from tests.pictures import image_set
 from tests.users.ways import codec_at
-from users.codecs.base import rotation
+from users.codecs.base import PreparedRequest, rotation
 from users.codecs.embed import Embed
 from users.codecs.server_timing import server_timing
 from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import HEADER_LENGTH, V2Http
-from users.errors import ErrorKind, RequestError
-from users.http2.call import GrpcAnswer
 
 IMAGES = image_set(3)
 CODEC = codec_at(V2Grpc, model="openclip_vit_b32")
@@ -62,24 +58,6 @@ def test_triton_grpc_request_equals_tritonclients() -> None:
     assert ModelInferRequest.FromString(prepared.body) == theirs
 
 
-def vectors(response: ModelInferResponse) -> np.ndarray[Any, Any]:
-    return CODEC.vectors(GrpcAnswer(response.SerializeToString()))
-
-
-def test_grpc_answer() -> None:
-    response = ModelInferResponse()
-    response.outputs.add(name="embedding", datatype="FP32", shape=(2, 512))
-    response.raw_output_contents.append(np.arange(1024, dtype=np.float32).tobytes())
-    assert vectors(response).shape == (2, 512)
-    assert vectors(response)[1, 0] == 512
-
-
-def test_grpc_answer_without_the_output() -> None:
-    with pytest.raises(RequestError) as caught:
-        vectors(ModelInferResponse())
-    assert caught.value.kind is ErrorKind.BAD_REPLY
-
-
 @pytest.mark.parametrize(
     ("header", "parts"),
     [
@@ -97,3 +75,12 @@ def test_rotation_uses_every_picture() -> None:
     assert rotation(5, 2) == [(0, 1), (2, 3), (4, 0)]
     assert rotation(2, 5) == [(0, 1, 0, 1, 0)]
     assert {index for batch in rotation(64, 32) for index in batch} == set(range(64))
+
+
+@pytest.mark.parametrize(
+    ("items", "dimension", "most"),
+    [(1, 0, 1_114_112), (1, 2_048, 1_114_112), (2, 4_096, 1_310_720), (32, 512, 3_145_728)],
+)
+def test_how_large_an_answer_may_be(items: int, dimension: int, most: int) -> None:
+    """A mebibyte, and for each item 64 KiB, or 32 bytes for each of many numbers."""
+    assert PreparedRequest(b"", (0,) * items, dimension=dimension).largest_reply == most

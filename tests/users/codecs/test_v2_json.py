@@ -48,12 +48,6 @@ def test_the_body_is_byte_for_byte_tritonclients(request_id: str) -> None:
         assert prepared.id_at == -1
 
 
-def test_no_number_is_rounded() -> None:
-    body = json.loads(CODEC.prepare(IMAGES, (1,)).body)
-    sent = np.array(body["inputs"][0]["data"], dtype=np.float32).reshape(3, 224, 224)
-    assert (sent == PIXELS[1]).all()
-
-
 @pytest.mark.parametrize("size", [1, 4, 6, 7, PIECE])
 def test_pieces_together_are_the_whole(size: int) -> None:
     tensor = np.array([[1.5, 2, 1e-7], [0, -1, 3e38]], dtype=np.float32)

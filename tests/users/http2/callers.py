@@ -41,9 +41,10 @@ class Plain(Codec):
 
 
 class Asked(gevent.Greenlet):  # type: ignore[misc]
-    """A call under way: it gives its Outcome, and has its phases once it is a good one."""
+    """A call under way: it gives its Outcome, and has its phases and size once it is a good one."""
 
     phases_ns: Mapping[str, int] = NONE
+    response_bytes = 0
 
     def __init__(self, user: Transport, body: bytes) -> None:
         super().__init__()
@@ -54,7 +55,7 @@ class Asked(gevent.Greenlet):  # type: ignore[misc]
             reply = self._user.send(self._prepared)
         except RequestError as error:
             return error
-        self.phases_ns = reply.phases_ns
+        self.phases_ns, self.response_bytes = reply.phases_ns, reply.response_bytes
         return reply.embeddings.astype(np.uint8).tobytes()
 
 

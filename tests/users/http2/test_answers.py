@@ -8,17 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.users.http2.callers import Callers, Listener, callers, ended, kinds
-from tests.users.http2.peer import (
-    GOOD_HEAD,
-    Peer,
-    answered,
-    block,
-    framed,
-    head,
-    message,
-    refused,
-    trailers,
-)
+from tests.users.http2.peer import GOOD_HEAD, Peer, answered, block, framed, head, message, refused, trailers
 from users.errors import RequestError
 from users.http2.frames import (
     CONTINUATION,

@@ -194,7 +194,7 @@ def test_a_server_that_always_leaves_at_once_is_not_asked_for_ever(listener: Lis
                 listener.accept().raw(framed(SETTINGS, 0, 0), framed(GOAWAY, 0, 0, bytes(8)))
                 connections += 1
                 assert connections < 10
-        assert kinds(call) == ["reset"]
+        assert (kinds(call), connections) == (["reset"], 5)
         assert ended(call).code == ""  # type: ignore[union-attr]
 
 

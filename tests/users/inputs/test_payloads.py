@@ -10,7 +10,6 @@ from PIL import Image
 from tritonclient.grpc.service_pb2 import ModelInferRequest
 from tritonclient.utils import deserialize_bytes_tensor
 
-from users.codecs.base import PLACEHOLDER
 from users.codecs.v2 import raw
 from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import V2Http
@@ -40,68 +39,36 @@ def pixels_of(images: ImageSet, *indices: int) -> bytes:
     return b"".join(prepared(picture, CLIP, 224, 224, "UINT8", "NCHW").tobytes() for picture in pictures)
 
 
-def over_http(prepared) -> tuple[dict, bytes]:
-    """The JSON head and what follows it."""
+def over_http(prepared) -> tuple[str, str, list[int], bytes]:
+    """Name, type, shape and bytes of the one input of a request."""
     end = int(prepared.headers["Inference-Header-Content-Length"])
-    return json.loads(prepared.body[:end]), prepared.body[end:]
+    (put,) = json.loads(prepared.body[:end])["inputs"]
+    assert put["parameters"] == {"binary_data_size": len(prepared.body) - end}
+    return put["name"], put["datatype"], put["shape"], bytes(prepared.body[end:])
 
 
-def test_files_over_http(images: ImageSet) -> None:
-    head, tail = over_http(V2Http(JPEG_HTTP).prepare(images, (2, 0)))
-    (put,) = head["inputs"]
-    size = sum(4 + len(images.jpegs[index]) for index in (2, 0))
-    assert (put["name"], put["datatype"], put["shape"]) == ("input", "BYTES", [2, 1])
-    assert put["parameters"] == {"binary_data_size": size}
-    assert len(tail) == size
-    assert int.from_bytes(tail[:4], "little") == len(images.jpegs[2])
-    assert deserialize_bytes_tensor(tail).tolist() == [images.jpegs[2], images.jpegs[0]]
-
-
-def test_pixels_over_http(images: ImageSet) -> None:
-    head, tail = over_http(V2Http(PIXELS_HTTP).prepare(images, (1, 2)))
-    (put,) = head["inputs"]
-    assert (put["datatype"], put["shape"]) == ("UINT8", [2, 3, 224, 224])
-    assert tail == pixels_of(images, 1, 2)
-    assert len(tail) == 2 * 150_528
-
-
-def test_files_over_grpc(images: ImageSet) -> None:
-    prepared = V2Grpc(JPEG_GRPC).prepare(images, (2, 0))
+def over_grpc(prepared) -> tuple[str, str, list[int], bytes]:
+    """The same."""
     request = ModelInferRequest.FromString(prepared.body)
-    (put,) = request.inputs
-    assert (request.model_name, put.name, put.datatype, list(put.shape)) == (
-        "clip_x",
-        "input",
-        "BYTES",
-        [2, 1],
-    )
-    found = deserialize_bytes_tensor(request.raw_input_contents[0]).tolist()
-    assert found == [images.jpegs[2], images.jpegs[0]]
+    (put,), (tensor,) = request.inputs, request.raw_input_contents
+    assert request.model_name == "clip_x"
+    return put.name, put.datatype, list(put.shape), tensor
 
 
-def test_pixels_over_grpc(images: ImageSet) -> None:
-    prepared = V2Grpc(PIXELS_GRPC).prepare(images, (1, 2))
-    request = ModelInferRequest.FromString(prepared.body)
-    (put,) = request.inputs
-    assert (put.datatype, list(put.shape)) == ("UINT8", [2, 3, 224, 224])
-    assert request.raw_input_contents[0] == pixels_of(images, 1, 2)
+def test_files(images: ImageSet) -> None:
+    for found in (
+        over_http(V2Http(JPEG_HTTP).prepare(images, (2, 0))),
+        over_grpc(V2Grpc(JPEG_GRPC).prepare(images, (2, 0))),
+    ):
+        assert found[:3] == ("input", "BYTES", [2, 1])
+        assert int.from_bytes(found[3][:4], "little") == len(images.jpegs[2])
+        assert deserialize_bytes_tensor(found[3]).tolist() == [images.jpegs[2], images.jpegs[0]]
 
 
-@pytest.mark.parametrize("endpoint", [JPEG_HTTP, PIXELS_HTTP])
-def test_a_request_gets_its_id_over_http(images: ImageSet, endpoint) -> None:
-    prepared = V2Http(endpoint).prepare(images, (0,), PLACEHOLDER).renamed("0123456789abcdef")
-    head, tail = over_http(prepared)
-    assert head["id"] == "0123456789abcdef"
-    assert tail == over_http(V2Http(endpoint).prepare(images, (0,)))[1]
-
-
-@pytest.mark.parametrize("endpoint", [JPEG_GRPC, PIXELS_GRPC])
-def test_a_request_gets_its_id_over_grpc(images: ImageSet, endpoint) -> None:
-    prepared = V2Grpc(endpoint).prepare(images, (0,), PLACEHOLDER).renamed("0123456789abcdef")
-    request = ModelInferRequest.FromString(prepared.body)
-    assert request.id == "0123456789abcdef"
-    plain = ModelInferRequest.FromString(V2Grpc(endpoint).prepare(images, (0,)).body)
-    assert request.raw_input_contents == plain.raw_input_contents
+def test_pixels(images: ImageSet) -> None:
+    expected = ("input", "UINT8", [2, 3, 224, 224], pixels_of(images, 1, 2))
+    assert over_http(V2Http(PIXELS_HTTP).prepare(images, (1, 2))) == expected
+    assert over_grpc(V2Grpc(PIXELS_GRPC).prepare(images, (1, 2))) == expected
 
 
 def test_an_empty_file_is_a_length_of_nothing() -> None:

@@ -26,12 +26,13 @@ def test_stages_of_a_profile() -> None:
 
 def test_a_profile_may_lack_stages() -> None:
     assert [stage.name for stage in parse(" hold:5 , cool:2.5", 10).stages] == ["hold", "cool-down"]
+    assert parse("hold:604800", 10).seconds == 604_800
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "ramp", "ramp:", "ramp:x", "ramp:0", "ramp:-1", "ramp:inf", "ramp:nan", "up:5", "hold:5,ramp:5",
-     "hold:5,hold:5", "ramp:5,,hold:5", "ramp:5:6"],
+     "hold:5,hold:5", "ramp:5,,hold:5", "ramp:5:6", "ramp:5,hold:0", "ramp:604801"],
 )  # fmt: skip
 def test_what_is_no_profile(text: str) -> None:
     with pytest.raises(ValueError) as caught:

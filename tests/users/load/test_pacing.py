@@ -89,20 +89,41 @@ def test_late_though_a_user_was_free_is_this_process_own_fault() -> None:
     assert (made.wait_turn(), made.overslept) == (20 * MS, 1)
 
 
+@pytest.mark.parametrize(("late_ns", "overslept"), [(5 * MS, 0), (5 * MS + 1, 1)])
+def test_5_ms_are_not_late(late_ns: int, overslept: int) -> None:
+    time = Time()
+    made = pacer(time)
+    made.wait_turn()
+    time.wait = lambda seconds: setattr(time, "now_ns", 10 * MS + late_ns)  # type: ignore[assignment,method-assign]
+    assert (made.wait_turn(), made.overslept) == (10 * MS, overslept)
+
+
+def test_of_three_free_users_the_last_is_late_for_want_of_others() -> None:
+    now_ns = -1
+    made = OpenPacer(offsets_ns(CONSTANT, 100, ""), 0, 0, 1, NS_PER_S, clock=lambda: now_ns)
+    free = [gevent.spawn(made.wait_turn) for _ in range(3)]
+    gevent.sleep(0)
+    now_ns = 100 * MS
+    assert [user.get(timeout=5) for user in free] == [0, 10 * MS, 20 * MS]
+    assert made.overslept == 2
+
+
 def test_one_that_has_waited_too_long_is_dropped() -> None:
     time = Time()
     made = pacer(time, patience_ns=15 * MS)
-    time.now_ns = 40 * MS
-    assert made.wait_turn() == 30 * MS
+    time.now_ns = 45 * MS
+    assert made.wait_turn() == 30 * MS, "after no more than its patience"
     assert (made.due, made.dropped) == (4, 3)
+    assert made.overslept == 0
 
 
 def test_at_the_end_those_that_still_wait_are_dropped_and_later_ones_were_never_due() -> None:
     time = Time()
     made = pacer(time)
     made.wait_turn()
-    time.now_ns = 25 * MS
+    time.now_ns = 20 * MS
     made.close()
+    time.now_ns = 95 * MS
     made.close()
     assert (made.due, made.dropped) == (3, 2)
     assert made.wait_turn() is None
@@ -152,10 +173,10 @@ def test_a_killed_user_takes_no_arrival_with_it() -> None:
 
 def test_a_larger_share_after_a_worker_was_lost() -> None:
     time = Time()
-    made = pacer(time, 1, 2)
+    made = pacer(time, 1, 3)
     assert made.wait_turn() == 10 * MS
-    made.reshare(0, 1)
-    assert [made.wait_turn() for _ in range(3)] == [20 * MS, 30 * MS, 40 * MS]
+    made.reshare(0, 2)
+    assert [made.wait_turn() for _ in range(3)] == [20 * MS, 40 * MS, 60 * MS]
 
 
 def test_a_worker_without_a_share_sends_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from locust.env import Environment
 
+import itertools
+import time
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,12 +18,12 @@ from users.backends.registry import backends
 from users.codecs.base import PreparedRequest
 from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import V2Http
-from users.contract import Contract
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.load import user as user_module
 from users.load.assignment import Assignment
+from users.load.pacing import NS_PER_S, OpenPacer
 from users.load.user import InferenceUser
 from users.result import Result
 from users.transport.base import Reply, Transport
@@ -50,7 +52,8 @@ class Scripted(Transport):
             raise step
         if isinstance(step, str):
             gevent.sleep(30)
-        return Reply(step, 2048, {"decode": 3}, {"compute": 7})
+        reply = step() if callable(step) else step
+        return Reply(reply, 2048, {"decode": 3}, {"compute": 7})
 
     def close(self) -> None:
         self.log.append("close")
@@ -103,12 +106,83 @@ def test_success(user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: p
 def test_failure_is_timed_and_fired_once(
     user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = send(user, monkeypatch, ConnectionResetError(104, "gone"))
+    def late() -> None:
+        gevent.sleep(0.02)
+        raise ConnectionResetError(104, "gone")
+
+    result = send(user, monkeypatch, late)
     assert not result.ok
     assert result.error is not None
     assert result.error.kind is ErrorKind.RESET
-    assert result.service_ns > 0
+    assert result.service_ns >= 20_000_000
+    assert (result.request_bytes, result.response_bytes) == (5, 0)
     assert [event["exception"] for event in fired] == [result.error]
+
+
+def test_a_request_belongs_to_the_phase_in_which_it_began(
+    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def meanwhile() -> Any:
+        user.mine.enter("measure")
+        seen.append((user.mine.sent, user.mine.in_flight, dict(user.mine.under_way)))
+        return unit(3)
+
+    user.mine.enter("warm-up")
+    assert [send(user, monkeypatch, step).phase for step in (meanwhile, unit(3))] == ["warm-up", "measure"]
+    assert seen == [(0, 1, {"warm-up": 1})]
+    assert (user.mine.sent, user.mine.in_flight) == (1, 0)
+    assert not any(user.mine.under_way.values())
+    assert [event["name"] for event in fired] == [f"{user.mine.cell} (warm-up)", user.mine.cell]
+
+
+def test_checks_and_reports_are_in_no_requests_time(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked_ns = []
+    for name in ("check_form", "check_embeddings"):
+        monkeypatch.setattr(user_module, name, lambda *_: checked_ns.append(time.perf_counter_ns()))
+    assert send(user, monkeypatch, unit(3)).end_ns <= checked_ns[0] <= checked_ns[1]
+
+
+def test_users_begin_with_different_requests_and_go_on_in_turn(user: ScriptedUser) -> None:
+    user.mine.pool[:] = [PreparedRequest(b"", (number,)) for number in range(3)]
+    sent = []
+    for _ in range(4):
+        other = ScriptedUser(user.environment)
+        other.on_start()
+        sent.append((other.seat, [next(other.requests).indices[0] for _ in range(4)]))
+    assert sent == [(1, [1, 2, 0, 1]), (2, [2, 0, 1, 2]), (3, [0, 1, 2, 0]), (4, [1, 2, 0, 1])]
+
+
+def test_of_a_batch_its_items_and_each_row_count(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.mine.pool[0] = PreparedRequest(b"12345678", (3, 1))
+    other = ScriptedUser(user.environment)
+    other.on_start()
+    results = [send(other, monkeypatch, np.vstack([unit(3), unit(second)])) for second in (1, 2)]
+    assert [(made.images, made.request_bytes, made.user) for made in results] == [(2, 8, 1)] * 2
+    other.mine.enter("measure")
+    other.mine.enter("warm-up")  # whose first answer is compared
+    wrong = send(other, monkeypatch, np.vstack([unit(3), unit(2)])).error
+    assert wrong is not None
+    assert wrong.kind is ErrorKind.WRONG_EMBEDDING
+
+
+@pytest.mark.parametrize("paced", [False, True])
+def test_only_a_closed_loop_pauses_after_a_failure(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, paced: bool
+) -> None:
+    monkeypatch.setattr(user_module, "PAUSE_AFTER_FAILURE_S", 0.3)
+    offsets = itertools.count()
+    user.mine.enter("measure", OpenPacer(offsets, time.perf_counter_ns(), 0, 1, NS_PER_S) if paced else None)
+    took_s = []
+    for step in (ConnectionResetError(104, "gone"), unit(3)):
+        monkeypatch.setattr(Scripted, "script", [step])
+        began = time.perf_counter()
+        user.infer()
+        took_s.append(time.perf_counter() - began)
+    assert [took >= 0.3 for took in took_s] == [not paced, False]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +228,39 @@ def test_a_killed_request_is_abandoned_and_not_a_success(
     assert len(fired) == 1
     assert fired[0]["result"].abandoned
     assert not fired[0]["result"].ok
-    assert fired[0]["exception"] is not None
+    assert "abandoned" in str(fired[0]["exception"])
+
+
+def test_answers_that_are_there_at_once_let_others_run(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ScriptedUser, "assigned", True)
+    monkeypatch.setattr(Scripted, "script", [unit(3)] * 50)
+    sending = gevent.spawn(user.infer)
+    other = gevent.spawn(lambda: user.mine.sent)
+    assert other.get(timeout=5) == 1
+    sending.kill()
+
+
+def test_those_who_wait_for_a_turn_are_let_go_with_the_phase(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.mine.enter("warm-up", OpenPacer(iter([]), time.perf_counter_ns(), 0, 1, NS_PER_S))
+    waiting = gevent.spawn(user.infer)
+    gevent.sleep(0)
+    assert not waiting.ready()
+    user.mine.enter("drain")
+    waiting.join(timeout=5)
+    assert waiting.ready()
+    assert not user.mine.start_event.is_set()
+
+
+def test_ids_are_of_16_characters_and_no_two_alike() -> None:
+    ids = [Assignment(CODEC, [], 1.0).new_id() for _ in range(50)]
+    made = Assignment(CODEC, [], 1.0)
+    ids += [made.new_id() for _ in range(50)]
+    assert len(set(ids)) == 100
+    assert {len(one) for one in ids} == {16}
 
 
 def test_the_gate_holds_users_until_the_phase_sends(
@@ -200,9 +306,14 @@ def test_shared_connections_are_asked_for_once(
     assert asked == expected
 
 
-@pytest.mark.parametrize(("images", "expected"), [(None, 3), (image_set(1), 1)], ids=["own", "grpcio"])
-def test_what_grpcio_joins_is_asked_for_once(images: ImageSet | None, expected: int) -> None:
-    made = Assignment(codec_at(V2Grpc), [], 1.0, channels="same-args", images=images)
+@pytest.mark.parametrize(
+    ("images", "tls", "expected"),
+    [(None, False, 3), (image_set(1), False, 1), (image_set(1), True, 3)],
+    ids=["own", "grpcio", "grpcio over TLS"],
+)
+def test_what_grpcio_joins_is_asked_for_once(images: ImageSet | None, tls: bool, expected: int) -> None:
+    codec = V2Grpc(replace(codec_at(V2Grpc).endpoint, tls=tls))
+    made = Assignment(codec, [], 1.0, channels="same-args", images=images)
     for _ in range(3):
         made.count_connection()
     assert (made.by_library, made.connections) == (images is not None, expected)
@@ -225,46 +336,6 @@ def test_without_golden_embeddings_only_the_form_is_checked(
     user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user.mine.golden = None
-    assert send(user, monkeypatch, unit(9)).ok
-    error = send(user, monkeypatch, unit(9) * 2).error
-    assert error is not None
-    assert error.kind is ErrorKind.BAD_REPLY
-
-
-def test_length_1_and_a_dimension_are_demanded_only_where_they_are_known(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    contract = CODEC.endpoint.contract
-    for known, right in [
-        (contract, [True, False, False]),
-        (replace(contract, unit=None), [True, True, False]),
-        (replace(contract, unit=False), [True, True, False]),
-        (replace(contract, dimension=0), [True, False, True]),
-        (Contract(), [True, True, True]),
-    ]:
-        monkeypatch.setattr(user.mine, "golden", None)
-        monkeypatch.setattr(user.mine, "codec", V2Http(replace(CODEC.endpoint, contract=known)))
-        replies = (unit(9), unit(9) * 2, unit(9)[:, :511])
-        assert [send(user, monkeypatch, reply).ok for reply in replies] == right
-
-
-def test_a_golden_embedding_is_compared_by_its_direction(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    longer = replace(CODEC.endpoint, contract=replace(CODEC.endpoint.contract, unit=False))
-    monkeypatch.setattr(user.mine, "codec", V2Http(longer))
-    assert send(user, monkeypatch, unit(3) * 20).ok
-    for phase, reply in [("warm-up", (unit(3) + unit(4)) * 20), ("measure", unit(3) * 0)]:
-        user.mine.enter(phase)  # whose first answer is compared
-        error = send(user, monkeypatch, reply).error
-        assert error is not None
-        assert error.kind is ErrorKind.WRONG_EMBEDDING
-
-
-def test_a_picture_without_a_golden_embedding_is_checked_for_its_form(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    user.mine.golden = np.eye(512, dtype=np.float32)[:3]  # of the first three, and it is the fourth
     assert send(user, monkeypatch, unit(9)).ok
     assert not send(user, monkeypatch, unit(9) * 2).ok
 

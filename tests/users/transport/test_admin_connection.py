@@ -68,6 +68,17 @@ def test_metrics_over_tls_with_the_token(pages: Pages, secured: Proxy, made: Cer
     assert secured.connections == 1
 
 
+def test_a_page_of_another_host_hears_no_token(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, SECRET)
+    url = f"http://{pages.address}/metrics"
+    for host, settings in (("127.0.0.1", {"metrics": url}), ("nowhere", {"metrics": url}), ("nowhere", {})):
+        security = Security(token=TOKEN)
+        endpoint = Endpoint("x", "onnx", "http", "fp32", f"{host}:1", "m", False, security, settings=settings)
+        with metrics_reader(url, endpoint, 5) as read:
+            read()
+    assert [token for _, token in pages.heard] == [f"Bearer {SECRET}", "", f"Bearer {SECRET}"]
+
+
 def test_metrics_of_the_options(pages: Pages, secured: Proxy, made: Certificates) -> None:
     urls = {"onnx_metrics_url": f"https://{secured.address}"}
     assert metrics_addresses(urls, {}) == {"onnx": f"https://{secured.address}/metrics"}

@@ -24,7 +24,7 @@ from users.endpoint import Endpoint
 from users.transport.base import Transport
 from users.transport.connections import GIVE, Channels, parse
 from users.transport.grpc import GrpcTransport
-from users.transport.grpc_library import GrpcLibrary
+from users.transport.grpc_library import GrpcLibrary, size_thread_pool
 from users.transport.http import HttpTransport
 from users.transport.transports import TRANSPORTS, client
 
@@ -142,6 +142,24 @@ def send_all(users: Sequence[Transport], prepared: PreparedRequest) -> None:
     """A request of each, all at once; each must succeed."""
     asking = [gevent.spawn(user.send, prepared) for user in users]
     assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == len(users)
+
+
+@BOTH
+def test_no_proxy_of_the_environment_is_asked(
+    made_by: type[Transport], codec: V2Grpc, prepared: PreparedRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("grpc_proxy", "http_proxy", "HTTP_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with made_by(codec, 30) as user:
+        assert user.send(prepared).embeddings.shape == (1, 512)
+
+
+def test_each_call_of_grpcio_may_hold_a_thread() -> None:
+    """More than gevent's pool has by itself, whatever it has now."""
+    pool = gevent.get_hub().threadpool
+    for users in (pool.maxsize, 3):
+        size_thread_pool(users)
+        assert pool.maxsize >= users + 8
 
 
 @BOTH

@@ -100,6 +100,7 @@ def test_the_phases_of_a_call_are_all_its_time(listener: Listener) -> None:
             assert paused(call.phases_ns["wait"])
             assert paused(call.phases_ns["receive"])
             assert ("connect" in call.phases_ns) is (stream == 1)
+            assert call.response_bytes == len(b"good")
             assert longest(call, 3) >= {"wait", "receive"} | ({"connect"} if stream == 1 else set())
 
 
@@ -281,11 +282,7 @@ def test_figures_are_growths_and_end_with_the_connection(listener: Listener) -> 
 
 def test_the_least_window_is_of_servers_that_have_said_theirs(listener: Listener) -> None:
     """A connection that waits for its SETTINGS is not counted."""
-    with (
-        closing(Listener()) as other,
-        callers(listener.address) as users,
-        callers(other.address) as others,
-    ):
+    with closing(Listener()) as other, callers(listener.address) as users, callers(other.address) as others:
         calls = [users.call()]
         peers = [listener.accept().greet({INITIAL_WINDOW_SIZE: 4 << 20})]
         peers[0].whole(1)

@@ -213,6 +213,26 @@ def test_grpc_shows_each_phase_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [result.phases_ns["encode"] > 0 for result in results] == [False, True]
 
 
+@pytest.mark.parametrize("by_library", [False, True])
+@pytest.mark.parametrize(("form", "script"), [(Embed, "fake_service.py"), (V2Grpc, "fake_triton.py")])
+def test_reading_the_vectors_is_decode_and_nothing_else(
+    form: type[Codec], script: str, by_library: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stand_in(script) as address:
+        codec = codec_at(form, address)
+        name = "vectors_by_library" if by_library else "vectors"
+        real = getattr(codec, name)
+        monkeypatch.setattr(codec, name, lambda answer: time.sleep(0.05) or real(answer))
+        with client(codec, 20, by_library=by_library) as user:
+            prepared = codec.prepare(IMAGES, (0, 1))
+            began_ns = time.perf_counter_ns()
+            reply = user.send(prepared)
+            took_ns = time.perf_counter_ns() - began_ns
+    assert reply.phases_ns["decode"] >= 50_000_000
+    assert sum(reply.phases_ns.values()) <= took_ns
+    assert 2 * 512 * 4 <= reply.response_bytes < 2 * 512 * 32
+
+
 def test_grpcio_shows_the_whole_flight_and_no_invented_split() -> None:
     with stand_in("fake_triton.py", "--delay-ms", "20") as address:
         codec = codec_at(V2Grpc, address)

@@ -1,13 +1,23 @@
-"""A request's deadline: the whole time for each, whatever became of those before."""
+"""Sockets that hold nothing back, and a request's deadline: the whole time for each, whatever came before."""
 
 from __future__ import annotations
+
+import socket
 
 import gevent
 import pytest
 
-from users.transport.sockets import Deadline
+from users.transport.sockets import Deadline, connected
 
 pytestmark = pytest.mark.system
+
+
+def test_small_parts_are_not_held_back() -> None:
+    """By Nagle's algorithm: an answer's last byte would wait for the acknowledgement of those before."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        made = connected("127.0.0.1", server.getsockname()[1])
+        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        made.close()
 
 
 def test_every_block_has_the_whole_time() -> None:

@@ -140,6 +140,18 @@ def test_a_plain_server_behind_https(plain: dict[str, str], way: Way) -> None:
     assert caught.value.kind in (ErrorKind.TLS, ErrorKind.RESET)
 
 
+def test_grpc_is_told_of_a_server_without_http2(made: Certificates) -> None:
+    context = made.server.server_context()
+    context.set_alpn_protocols(["http/1.1"])
+    server = StreamServer(("127.0.0.1", 0), lambda peer, _: peer.recv(1), ssl_context=context)
+    server.start()
+    with pytest.raises(RequestError) as caught:
+        ask(GRPC, f"localhost:{server.server_port}", Security(made.ca))
+    assert caught.value.kind is ErrorKind.TLS
+    assert caught.value.detail == "the server does not offer HTTP/2 (ALPN h2), which gRPC needs"
+    server.stop()
+
+
 @pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
 def test_a_server_with_tls_behind_http(made: Certificates, plain: dict[str, str], way: Way) -> None:
     with before(plain, way, made.server) as proxy, pytest.raises(RequestError) as caught:

@@ -17,6 +17,8 @@ from users.inputs.preparation import CLIP, PRESETS
 from users.triton.discovery import Asked, discovered, payload_of
 
 VECTOR = ("embedding", "FP32", [-1, 512])
+PIXELS = [("input", "FP32", [-1, 3, 224, 224])]
+PICTURE = Input("input", "FP32", (3, 224, 224), "picture", "NCHW")
 PIXELS_GUESSED = "Pixels are prepared as for clip, by default: --prepare says how."
 MANY = (
     ("last_hidden_state", "FP32", [-1, 50, 768]),
@@ -45,11 +47,7 @@ def config(max_batch: int = 32, **formats: str) -> Json:
 
 
 def found(
-    inputs: Stated,
-    outputs: Stated = (VECTOR,),
-    setting: Json | None = None,
-    model: str = "m",
-    **asked: Any,
+    inputs: Stated, outputs: Stated = (VECTOR,), setting: Json | None = None, model: str = "m", **asked: Any
 ) -> Contract:
     """Of a Triton that batches, where nothing else is said."""
     return discovered(metadata(inputs, outputs), setting or config(), Asked(**asked), model)
@@ -68,9 +66,9 @@ def plain(inputs: Stated, **asked: Any) -> Contract:
 
 
 def test_the_published_model() -> None:
-    contract = found([("input", "FP32", [-1, 3, 224, 224])])
+    contract = found(PIXELS)
     assert contract == Contract(
-        inputs=(Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),),
+        inputs=(PICTURE,),
         preparation=CLIP,
         output="embedding",
         dimension=512,
@@ -82,9 +80,7 @@ def test_the_published_model() -> None:
 
 
 def test_what_is_declared_is_no_guess() -> None:
-    contract = found(
-        [("input", "FP32", [-1, 3, 224, 224])], prepare=PRESETS["dinov2"], output="embedding", max_batch=8
-    )
+    contract = found(PIXELS, prepare=PRESETS["dinov2"], output="embedding", max_batch=8)
     assert contract.preparation == PRESETS["dinov2"]
     assert contract.max_batch == 8
     assert contract.guesses == ()
@@ -253,7 +249,7 @@ def test_numpy_has_no_bf16() -> None:
 def test_inputs_that_may_be_left_out() -> None:
     told = config(input="NCHW", scale="NONE")
     told["input"][1]["optional"] = True
-    inputs = [("input", "FP32", [-1, 3, 224, 224]), ("scale", "FP32", [-1, 1])]
+    inputs = [PIXELS[0], ("scale", "FP32", [-1, 1])]
     assert [one.name for one in found(inputs, setting=told).inputs] == ["input"]
     asked = found(inputs, setting=told, shapes={"scale": "B,1"})
     assert [one.name for one in asked.inputs] == ["input", "scale"]
@@ -270,7 +266,7 @@ def test_inputs_that_may_be_left_out() -> None:
     ],
 )
 def test_the_preparation_is_guessed_by_names(model: str, platform: str, preset: str) -> None:
-    told = metadata([("input", "FP32", [-1, 3, 224, 224])], platform=platform)
+    told = metadata(PIXELS, platform=platform)
     contract = discovered(told, config(), Asked(), model)
     assert contract.preparation == PRESETS[preset]
     why = "by default" if preset == "clip" else "by the model's name"
@@ -293,7 +289,7 @@ def test_all_open_inputs_in_one_sentence() -> None:
     inputs = [
         ("ids", "INT64", [-1, -1]),
         ("nhwc", "UINT8", [-1, -1, -1, 3]),
-        ("input", "FP32", [-1, 3, 224, 224]),
+        PIXELS[0],
         ("any", "FP16", [-1, -1, -1, -1]),
     ]
     assert refused(inputs, shapes={"any": "B,3,-1,-1"}) == (
@@ -332,49 +328,32 @@ def test_without_a_batch_size_the_batch_is_asked_about(dtype: str, shape: list[i
     assert found([("x", dtype, shape)], setting=config(0), shapes={"x": example}).inputs[0].name == "x"
 
 
-def test_a_declared_batch() -> None:
+@pytest.mark.parametrize(
+    ("shape", "output", "text", "max_batch", "found_as"),
+    [
+        ([-1, 3, 224, 224], [-1, 512], "B,3,224,224", 0, (True, 0)),
+        ([-1, 3, 224, 224], [-1, 512], "b, 3, 224, 224", 4, (True, 4)),
+        ([3, 224, 224], [512], "3,224,224", 8, (False, 1)),
+        # A dimension of 1 is a batch of one.
+        ([1, 3, 224, 224], [1, 512], "B,3,224,224", 0, (True, 1)),
+        ([1, 3, 224, 224], [1, 512], "1,3,224,224", 0, (True, 1)),
+    ],
+)
+def test_a_declared_shape_says_whether_there_is_a_batch(
+    shape: list[int], output: list[int], text: str, max_batch: int, found_as: tuple[bool, int]
+) -> None:
     contract = found(
-        [("input", "FP32", [-1, 3, 224, 224])], setting=config(0), shapes={"input": "B,3,224,224"}
-    )
-    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
-    assert (contract.batched, contract.max_batch, contract.dimension) == (True, 0, 512)
-    least = found(
-        [("input", "FP32", [-1, 3, 224, 224])],
-        setting=config(0),
-        shapes={"input": "b, 3, 224, 224"},
-        max_batch=4,
-    )
-    assert least.max_batch == 4
-
-
-def test_a_request_is_one_item_without_a_batch() -> None:
-    contract = found(
-        [("input", "FP32", [3, 224, 224])],
-        [("embedding", "FP32", [512])],
-        setting=config(0),
-        shapes={"input": "3,224,224"},
-        max_batch=8,
-    )
-    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
-    assert (contract.batched, contract.max_batch, contract.dimension) == (False, 1, 512)
+        *([("input", "FP32", shape)], [("embedding", "FP32", output)], config(0)),
+        shapes={"input": text}, max_batch=max_batch,
+    )  # fmt: skip
+    assert contract.inputs == (PICTURE,)
+    assert (contract.batched, contract.max_batch, contract.dimension) == (*found_as, 512)
 
 
 def test_a_file_without_a_batch() -> None:
     contract = found([("raw", "UINT8", [-1])], setting=config(0), shapes={"raw": "-1"})
     assert contract.inputs == (Input("raw", "UINT8", (-1,), "jpeg"),)
     assert (contract.batched, contract.max_batch, contract.dimension) == (False, 1, 512)
-
-
-@pytest.mark.parametrize("text", ["B,3,224,224", "1,3,224,224"])
-def test_a_dimension_of_1_is_a_batch_of_one(text: str) -> None:
-    contract = found(
-        [("input", "FP32", [1, 3, 224, 224])],
-        [("embedding", "FP32", [1, 512])],
-        setting=config(0),
-        shapes={"input": text},
-    )
-    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
-    assert (contract.batched, contract.max_batch, contract.dimension) == (True, 1, 512)
 
 
 @pytest.mark.parametrize(
@@ -386,10 +365,7 @@ def test_a_dimension_of_1_is_a_batch_of_one(text: str) -> None:
         ("B,3,224", "takes input FP32 [-1,3,-1,-1], but --shape input=B,3,224 does not fit; "),
         ("B,4,224,224", "takes input FP32 [-1,3,-1,-1], but --shape input=B,4,224,224 does not fit; "),
         ("3,224,224", "takes batches, but --shape input=3,224,224 has no batch; "),
-        (
-            "B,3,65536,65536",
-            "would take items of [3,65536,65536] as input input, more than 67,108,864 numbers; ",
-        ),
+        ("B,3,65536,65536", "would take items of [3,65536,65536] as input input, more than 67,108,864"),
     ],
 )
 def test_a_declared_shape_that_will_not_do(text: str, said: str) -> None:
@@ -421,7 +397,7 @@ def test_a_batch_in_all_inputs_or_in_none() -> None:
 
 def test_the_only_float_output_of_a_vector() -> None:
     outputs = [("ids", "INT64", [-1, 1]), ("tokens", "FP32", [-1, 50, 512]), ("out", "FP64", [-1, -1])]
-    contract = found([("input", "FP32", [-1, 3, 224, 224])], outputs)
+    contract = found(PIXELS, outputs)
     assert (contract.output, contract.dimension) == ("out", 0)
 
 
@@ -430,16 +406,15 @@ def test_outputs_are_listed_where_one_must_be_named() -> None:
         "last_hidden_state FP32 [-1,50,768], image_embeds FP16 [-1,768], pooler_output FP16 [-1,768]; choose"
         " one with --output NAME"
     )
-    picture = [("input", "FP32", [-1, 3, 224, 224])]
-    assert refused(picture, MANY) == (
+    assert refused(PIXELS, MANY) == (
         f"has several outputs that could be the vector of model 'm': its outputs are {listed}"
     )
-    assert refused(picture, MANY, output="embeds") == (
+    assert refused(PIXELS, MANY, output="embeds") == (
         f"has no output 'embeds' of model 'm'; its outputs are {listed}"
     )
-    assert found(picture, MANY, output="image_embeds").output == "image_embeds"
+    assert found(PIXELS, MANY, output="image_embeds").output == "image_embeds"
     # A vector for each token is read as one.
-    assert found(picture, MANY, output="last_hidden_state").dimension == 50 * 768
+    assert found(PIXELS, MANY, output="last_hidden_state").dimension == 50 * 768
 
 
 @pytest.mark.parametrize("shape", [[-1, 512, 1, 1], [-1, 1, 512]])
@@ -451,12 +426,11 @@ def test_the_dimension_is_all_that_an_item_has(shape: list[int]) -> None:
 
 def test_a_vector_of_another_type() -> None:
     outputs = [("out", "BF16", [-1, 512])]
-    picture = [("input", "FP32", [-1, 3, 224, 224])]
-    assert refused(picture, outputs, output="out") == (
+    assert refused(PIXELS, outputs, output="out") == (
         "gives output out as BF16, but vectors must be FP32, FP16, FP64; its outputs are out BF16 [-1,512];"
         " choose one with --output NAME"
     )
-    assert refused(picture, outputs) == (
+    assert refused(PIXELS, outputs) == (
         "has no output that is clearly the vector of model 'm': its outputs are out BF16 [-1,512]; choose one"
         " with --output NAME"
     )
@@ -466,8 +440,8 @@ def test_a_vector_of_another_type() -> None:
 
 
 def test_mlserver_has_no_configuration() -> None:
-    contract = plain([("input", "FP32", [-1, 3, 224, 224])], max_batch=16)
-    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
+    contract = plain(PIXELS, max_batch=16)
+    assert contract.inputs == (PICTURE,)
     assert (contract.batched, contract.max_batch) == (True, 16)
     assert contract.guesses == (
         "The first dimension of input is taken as the batch: --shape says otherwise.",
@@ -494,7 +468,7 @@ def test_a_loose_server_is_overruled_by_what_is_declared() -> None:
 
 
 def test_a_server_that_states_no_output() -> None:
-    told = metadata([("input", "FP32", [-1, 3, 224, 224])], [])
+    told = metadata(PIXELS, [])
     contract = discovered(told, None, Asked(output="embedding"), "m")
     assert (contract.output, contract.dimension) == ("embedding", 0)
     with pytest.raises(TargetError, match="its outputs are none; choose one with --output NAME"):
@@ -545,7 +519,7 @@ def test_grpc_says_the_same() -> None:
 
 def test_grpc_leaves_a_batch_size_of_0_out() -> None:
     with pytest.raises(TargetError, match=r"^has max_batch_size 0, so the batch"):
-        discovered(metadata([("input", "FP32", [-1, 3, 224, 224])]), {"name": "m"}, Asked(), "m")
+        discovered(metadata(PIXELS), {"name": "m"}, Asked(), "m")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.swarm.wsgi import serving
 from users.backends.asking import metrics_reader
 from users.endpoint import Endpoint
 from users.errors import RequestError
-from users.metrics import DCGM_FIELDS, gpus_of
+from users.metrics import DCGM_FIELDS, gpu_records, gpus_of
 from users.triton.counters import parse
 
 REPLAYED = Path(__file__).parents[2] / "replayed"
@@ -54,12 +55,7 @@ def test_pending_requests_of_one_model_and_every_gpu() -> None:
 
 def test_a_recorded_page_of_triton_tells_of_four_gpus() -> None:
     gpus = parse((REPLAYED / "triton.prom").read_text(), [])["gpus"]
-    assert [gpu["id"][:12] for gpu in gpus] == [
-        "GPU-71ce41fd",
-        "GPU-8674351b",
-        "GPU-4bb61721",
-        "GPU-7a9c9f44",
-    ]
+    assert [gpu["id"][4:12] for gpu in gpus] == ["71ce41fd", "8674351b", "4bb61721", "7a9c9f44"]
     assert [gpu["power_w"] for gpu in gpus] == [58.954, 59.436, 60.32, 58.993]
     assert [gpu["energy_j"] for gpu in gpus] == [205_620.582, 203_679.455, 205_479.234, 199_292.13]
 
@@ -85,6 +81,7 @@ def test_a_recorded_page_of_dcgm_exporter_tells_of_a_gpu_and_not_of_its_instance
 def test_what_the_page_does_not_tell_is_left_out() -> None:
     assert set(parse(PAGE, ["resnet"])) == {"gpus"}
     assert parse("", ["clip"]) == {}
+    assert gpu_records([("a", "power_w", math.nan), ("a", "util_pct", math.inf)]) == []
     assert parse('nv_inference_pending_request_count{model="clip",version="1"} 0\n', ["clip"]) == {
         "pending_requests": 0
     }

@@ -51,6 +51,10 @@ def test_two_repeats_do_not_settle_which_is_best(tmp_path: Path) -> None:
     said = row(serial(tmp_path, onnx_http=[10, 10.1], onnx_grpc=[10.4, 10.5]), "Best")
     few = "unconfirmed: 2 repeats in common, 3 are needed; 1 more within 10 %"
     assert said.startswith(f"onnx-http ({few}): 99.5 images/s")
+    mixed = serial(
+        tmp_path / "mixed", onnx_http=[10, 10.6, 10.3], trt_http=[10.5, 10.2, 10.6], onnx_grpc=[10.4, 10.5]
+    )
+    assert row(mixed, "Best").startswith(f"onnx-http ({few.replace('; 1', '; 2')}): 97.1 images/s")
 
 
 def test_of_many_ties_three_are_named(tmp_path: Path) -> None:
@@ -204,8 +208,9 @@ def test_the_best_cell_is_of_any_batch_and_users_and_single_images_have_a_best_o
 
 def test_the_lowest_latency_of_single_images_is_of_all_within_10_percent(tmp_path: Path) -> None:
     book = Book()
-    for name, latency_ms in (("onnx-http", 12), ("onnx-grpc", 11), ("trt-http", 13)):
+    for name, latency_ms in (("onnx-http", 12), ("onnx-grpc", 11), ("trt-http", 13), ("trt-grpc", 10)):
         add_way(book, name, [latency_ms])
+    book.caveat({"cell": "trt-grpc/b1/c1", "repeat": 1}, "client-bound", "worker w0 at 98 % CPU")
     add_way(book, "onnx-grpc", [40], batch=8)
     assert row(load_study(book.write(tmp_path)), "Best").endswith(
         "Lowest p50 of single images: onnx-grpc and onnx-http, 11.0 ms."
@@ -226,6 +231,11 @@ def test_the_dots_are_the_fastest_cells_with_their_intervals(tmp_path: Path) -> 
 
 
 def test_dots_of_single_runs_have_no_interval_and_say_so(tmp_path: Path) -> None:
+    study = serial(tmp_path / "settled", onnx_http=[10] * 3, onnx_grpc=[10.5] * 3)
+    assert row(study, "Best").startswith("onnx-http: 100 images/s")
+    settled = dots(study)
+    assert settled is not None
+    assert [found["best"] for found in settled.data["rows"]] == [True, False]
     chart = dots(serial(tmp_path, onnx_http=[20], onnx_grpc=[10]))
     assert chart is not None
     assert chart.caption == SINGLE
@@ -244,16 +254,18 @@ def test_throughput_against_p95_is_by_users_with_the_knee_where_there_are_three_
 ) -> None:
     book = Book()
     for users, latency_ms in ((1, 12), (4, 20), (16, 80)):
-        add_way(book, "onnx-http", [latency_ms] * 2, users=users)
+        add_way(book, "onnx-http", [latency_ms] * 2, 2, users)
+    for users in (1, 4):
+        add_way(book, "onnx-http", [10], users=users)
     chart = tradeoff(load_study(book.write(tmp_path)))
     assert chart is not None
     (line,) = chart.data["series"]
     points = [[point[key] for key in ("label", "rate", "latency", "knee")] for point in line["points"]]
-    assert line["name"] == "onnx-http, batch 1"
+    assert line["name"] == "onnx-http, batch 2"
     assert points == [
-        ["1 user", 83.33, pytest.approx(12, rel=1e-3), False],
-        ["4 users", 200.0, pytest.approx(20, rel=1e-3), True],
-        ["16 users", 200.0, pytest.approx(80, rel=1e-3), False],
+        ["1 user", 166.7, pytest.approx(12, rel=1e-3), False],
+        ["4 users", 400.0, pytest.approx(20, rel=1e-3), True],
+        ["16 users", 400.0, pytest.approx(80, rel=1e-3), False],
     ]
 
 
@@ -261,6 +273,8 @@ def test_throughput_against_p95_is_by_rate_under_open_loop_load(tmp_path: Path) 
     book = Book()
     for rate in (20, 40, 80):
         book.add_open("onnx-http", rate, {"w0": [10 * MS] * 400})
+    course = {"profile": "steps", "stages": [["hold", 10, 5, 5]]}
+    book.add_open("onnx-http", 5, {"w0": [10 * MS] * 400}, axes=course)
     chart = tradeoff(load_study(book.write(tmp_path)))
     assert chart is not None
     assert [line["name"] for line in chart.data["series"]] == ["onnx-http, batch 1"]
@@ -272,8 +286,16 @@ def test_throughput_against_p95_is_by_batch_where_one_user_sent_several(tmp_path
     book = Book()
     for batch, latency_ms in ((1, 10), (4, 20), (8, 32)):
         add_way(book, "onnx-http", [latency_ms], batch=batch)
+        add_way(book, "onnx-http-floor", [1], batch=batch)
+        for at in range(8):
+            add_way(book, f"w{at}-http", [latency_ms + 1 + at], batch=batch)
     chart = tradeoff(load_study(book.write(tmp_path)))
     assert chart is not None
+    names = ["onnx-http", *(f"w{at}-http" for at in range(7))]
+    assert ([line["name"] for line in chart.data["series"]], chart.notes) == (
+        names,
+        ("1 others are not drawn.",),
+    )
     points = [(point["label"], point["rate"]) for point in chart.data["series"][0]["points"]]
     assert points == [("batch 1", 100.0), ("batch 4", 200.0), ("batch 8", 250.0)]
 

@@ -3,12 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from reports.caveat import KINDS
 from reports.limit import Limit
+from reports.study.study import load_study
 from reports.topics.answer.bottleneck import bottleneck, bottlenecks, limited, next_step, words
 from tests.reports.answers import row
+from tests.reports.builder import Book
+from tests.reports.limit_runs import LIMITS
 from tests.reports.open_load import texts
-from tests.reports.topics.answer.measured import invalidated, serial, with_limits
+from tests.reports.topics.answer.measured import add_way, invalidated, serial, with_limits
 
 ADVICE = "more instances, or a faster model."
 
@@ -103,6 +108,7 @@ def test_floors_are_not_counted(tmp_path: Path) -> None:
     answer = bottleneck(study)
     assert answer is not None
     assert answer.said == "Server compute in 1 of 1 run."
+    assert next_step(serial(tmp_path / "alone", onnx_http_floor=[1])) is None
 
 
 def test_the_next_step_is_for_the_fastest_endpoint(tmp_path: Path) -> None:
@@ -131,6 +137,25 @@ def test_where_most_runs_are_invalidated_that_is_fixed_first(tmp_path: Path) -> 
     assert row(few, "Next step") == (
         "More instances, or a faster model. onnx-http: limited by server compute."
     )
+
+
+CAUSES = {
+    "client-bound": ["client-cpu", "client-loop", "throttled", "cpu-stolen"],
+    "client-exhausted": ["client-ports"],
+    "failures": ["client-ports", "rate-limited", "server-full"],
+}
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_a_caveat_is_cured_by_what_brought_it_about(tmp_path: Path, code: str) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [10])
+    book.caveat({"cell": "onnx-http/b1/c1", "repeat": 1}, code, "so it was")
+    study = load_study(book.write(tmp_path))
+    steps = [row(with_limits(study, Limit(limit, "seen", "Cure.")), "Next step") for limit in sorted(LIMITS)]
+    cured = [limit for limit, said in zip(sorted(LIMITS), steps, strict=True) if said.startswith("Cure.")]
+    assert cured == sorted(CAUSES[code])
+    assert steps[0] == f"{KINDS[code].advice} {code} invalidates 1 of 1 run."
 
 
 def test_the_table_has_a_row_for_each_limit_and_names_its_first_cells(tmp_path: Path) -> None:

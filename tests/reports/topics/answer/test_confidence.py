@@ -69,6 +69,7 @@ def test_the_cell_with_the_fewest_runs_decides(tmp_path: Path) -> None:
     ("each_ms", "said"),
     [
         ([10, 10.5, 10, 10.5, 10], "Good: 5 runs per cell, 95 % CIs of images/s up to ±3.37 %."),
+        ([10, 30, 10, 30, 10], "Low: 5 runs per cell, 95 % CIs of images/s wider than ±100 %."),
         ([10, 12, 10, 12, 10], "Low: 5 runs per cell, 95 % CIs of images/s up to ±13.2 %."),
     ],
 )
@@ -124,6 +125,19 @@ def test_invalidated_runs_do_not_count_and_are_said(tmp_path: Path) -> None:
         "Unconfirmed: as few as 1 run per cell, so some images/s have no 95 % CI; "
         "3 of 6 runs invalidated (client-bound 3)."
     )
+
+
+def test_a_run_with_two_caveats_is_invalidated_once_and_a_search_says_how_sure_it_is(tmp_path: Path) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [10, 11])
+    for code in ("drift", "client-bound", "littles-law"):
+        book.caveat({"cell": "onnx-http/b1/c1", "repeat": 1}, code, "so it was")
+    book.footer()
+    answer = confidence(load_study(book.write(tmp_path)))
+    assert answer is not None
+    assert answer.said.endswith("; 1 of 2 runs invalidated (client-bound 1, drift 1).")
+    book.header["options"]["find_rate"] = "p99<=100"
+    assert confidence(load_study(book.write(tmp_path / "search"))) is None
 
 
 def test_where_every_run_is_invalidated_there_is_none(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from reports.ledger.axes import Topology
 from reports.page.answer import AnswerRow, with_options
 from reports.study.study import Study, load_study
-from reports.topics.load.closed_load import SAID, latency_kind, rounded_down, uneven
+from reports.topics.load.closed_load import SAID, axis_options, latency_kind, rounded_down, uneven
 from reports.topics.report import build_page
 from swarm.options.model import Options
 from swarm.options.parse import add_options, resolve
@@ -23,7 +24,7 @@ COMMAND = "locust -f locustfiles/step7.py --headless --study quick"
 
 
 def study_of(folder: Path, *cells: tuple[str, int, int, int], **more: Any) -> Study:
-    """Each cell is an endpoint, its users, its results and the ms of one in fifty of them; others take 10."""
+    """Each cell is an endpoint, its users, its results and the ms of one in fifty of them."""
     book = Book()
     for name, users, results, slow_ms in cells:
         add(book, name, users, results, slow_ms, **more)
@@ -31,8 +32,10 @@ def study_of(folder: Path, *cells: tuple[str, int, int, int], **more: Any) -> St
     return load_study(book.write(folder))
 
 
-def add(book: Book, name: str, users: int, results: int, slow_ms: int, **more: Any) -> None:
-    some = [(slow_ms if at % 50 == 0 else 10) * MS for at in range(results)]
+def add(
+    book: Book, name: str, users: int, results: int, slow_ms: int, quick_ms: int = 10, **more: Any
+) -> None:
+    some = [(slow_ms if at % 50 == 0 else quick_ms) * MS for at in range(results)]
     book.add(name, 1, users, {"w0": some}, **more)
 
 
@@ -67,12 +70,16 @@ def test_arrivals_at_a_rate_have_no_such_row(tmp_path: Path) -> None:
 
 
 def test_the_most_uneven_cell_has_the_command_that_shows_what_arrivals_wait(tmp_path: Path) -> None:
-    cells = [("onnx-http", 8, 600, 25), ("onnx-grpc", 8, 600, 90), ("trt-http", 8, 600, 19)]
-    study = study_of(tmp_path, *cells)
+    book = Book()
+    cells = [("onnx-http", 25, 10), ("onnx-grpc", 90, 10), ("trt-http", 19, 10), ("trt-grpc", 120, 50)]
+    for name, slow_ms, quick_ms in cells:
+        add(book, name, 8, 600, slow_ms, quick_ms)
+    book.footer()
+    study = load_study(book.write(tmp_path))
     answer = row(study)
-    assert [one.runs[0].endpoint for one in uneven(study)] == ["onnx-grpc", "onnx-http"]
+    assert [one.runs[0].endpoint for one in uneven(study)] == ["onnx-grpc", "onnx-http", "trt-grpc"]
     assert answer.detail == (
-        "In 2 cells p99 is above twice p50 (onnx-grpc/b1/c8: p99 90.0 ms, p50 10.0 ms). "
+        "In 3 cells p99 is above twice p50 (onnx-grpc/b1/c8: p99 90.0 ms, p50 10.0 ms). "
         "What arrivals would wait at 80 % of its 690 requests/s:"
     )
     assert answer.command == (
@@ -134,6 +141,8 @@ def test_a_variants_own_axes_are_asked_for(
 def test_where_no_option_asks_for_a_cell_there_is_no_command(tmp_path: Path) -> None:
     study = study_of(tmp_path, ("onnx-http", 8, 600, 90), axes=AXES | {"variant": "bbr", "congestion": "bbr"})
     assert row(study).command == ""
+    (run,) = uneven(study)[0].runs
+    assert axis_options(replace(run, topology=Topology(4, 2)))["--topology"] == "4@2"
 
 
 def test_options_of_closed_loads_are_left_out(tmp_path: Path) -> None:

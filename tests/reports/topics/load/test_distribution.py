@@ -116,6 +116,16 @@ def test_far_tails_have_a_logarithmic_axis_and_none_is_lost(tmp_path: Path) -> N
     assert [len(line["counts"]) for line in group["lines"]] == [len(group["edges"]) - 1] * 2
 
 
+def test_near_values_have_an_even_axis_of_as_many_bins_as_the_largest_cell_can_fill(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [(100 + at % 50) * MS for at in range(400)]})
+    book.add("onnx-grpc", 1, 1, {"w0": [120 * MS] * 40})
+    _, shape = drawn(study_of(book, tmp_path))
+    (group,) = shape["groups"]
+    assert (group["log"], len(group["edges"])) == (False, 41)
+    assert (group["edges"][0], group["edges"][-1]) == pytest.approx((95.2, 156.5), abs=0.2)
+
+
 def test_a_study_without_enough_results_draws_nothing(tmp_path: Path) -> None:
     book = Book()
     book.add("onnx-http", 1, 1, {"w0": [MS] * 19})

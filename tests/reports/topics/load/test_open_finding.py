@@ -52,6 +52,21 @@ def test_with_too_few_results_for_p99_it_is_p95(tmp_path: Path) -> None:
     )
 
 
+def test_the_results_of_repeats_count_together(tmp_path: Path) -> None:
+    book = Book()
+    for repeat in (1, 2):
+        book.add_open("onnx-http", 10, {"w0": [20 * MS] * 500}, repeat=repeat)
+        book.add_open("pytorch-http", 10, {"w0": [30 * MS] * 100}, repeat=repeat)
+    at_rate(book, 10, 40, "trt-http")
+    book.add_open(
+        "trt-http", 50, {"w0": [MS] * 1_000}, axes={"variant": "ramp", "profile": "ramp:10,hold:60"}
+    )
+    assert said(book, tmp_path) == (
+        "onnx-http kept 10/s (p99 20.0 ms); pytorch-http kept 10/s (p95 30.0 ms); "
+        f"trt-http kept 10/s (p99 40.0 ms); {ONCE}."
+    )
+
+
 def test_repeats_that_differ_are_told_apart(tmp_path: Path) -> None:
     book = Book()
     for repeat, dropped in ((1, 0), (2, 3), (3, 0)):

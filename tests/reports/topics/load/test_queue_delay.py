@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reports.stats.figures import p95_ms
 from reports.study.study import Study, load_study
 from reports.topics.load.queue_delay import best_delays, delay_finding, fastest, queue_delays, sweeps
 from tests.reports.builder import Book
@@ -61,7 +62,35 @@ def test_loads_that_differ_in_more_than_the_delay_are_apart(tmp_path: Path) -> N
     at_delay(book, 0, 20, 200, instances=1)
     at_delay(book, 5, 20, 50, instances=2)
     at_delay(book, 0, 20, 200, batch=4)
+    for delay_us in (0, 5000):
+        axes = {"queue_delay_us": delay_us, "variant": f"delay-{delay_us}"}
+        book.add("onnx-http-floor", 1, 8, {"w0": [MS] * REQUESTS}, axes=axes)
     assert sweeps(load_study(book.write(tmp_path))) == []
+
+
+def test_a_search_for_a_rate_is_no_sweep(tmp_path: Path) -> None:
+    book = Book(options={"find_rate": "p99<=100"})
+    at_delay(book, 0, 20, 200)
+    at_delay(book, 5, 20, 50)
+    assert sweeps(load_study(book.write(tmp_path))) == []
+
+
+def test_a_bound_is_kept_at_its_very_value_and_not_by_an_unknown_p95(tmp_path: Path) -> None:
+    study = swept(tmp_path, {0: [40, 40.4, 40.2], 5: [60]})
+    (sweep,) = sweeps(study)
+    slowest = max(p95_ms(run) or 0.0 for run in sweep[0])
+    best = fastest(study, sweep, slowest)
+    assert best is not None
+    assert (best.name, best.fewest, best.compared) == ("0 ms", 3, True)
+    assert fastest(study, sweep, slowest - 0.001) is None
+    every = fastest(study, sweep)
+    assert every is not None
+    assert (every.name, every.fewest, every.compared, every.alike) == ("0 ms", 1, False, ())
+    book = Book()
+    for delay in (0, 5):
+        at_delay(book, delay, 20, 50, requests=99)
+    few = load_study(book.write(tmp_path / "few"))
+    assert fastest(few, sweeps(few)[0], 1_000) is None
 
 
 def test_repeats_tell_the_best_from_the_others_or_not(tmp_path: Path) -> None:
@@ -103,7 +132,10 @@ def test_where_only_some_loads_have_repeats_the_others_say_so_themselves(tmp_pat
         at_delay(book, 5, latency_ms / 2, 50, repeat)
     at_delay(book, 0, 40, 200, batch=4)
     at_delay(book, 5, 20, 50, batch=4)
-    said = delay_finding(load_study(book.write(tmp_path)))
+    study = load_study(book.write(tmp_path))
+    counted = [row[6:] for row in texts(queue_delays(study)) if row[1] == "4"]
+    assert counted == [["1.00", "4.00"], ["4.00", "1.00"]]
+    said = delay_finding(study)
     assert "5 ms (398), lowest p95 with 5 ms (20.2 ms); onnx-http at batch 4" in said
     assert "lowest p95 with 5 ms (20.0 ms, 1 run). With one run behind a figure" in said
 
@@ -150,6 +182,9 @@ def test_what_is_disqualified_is_never_the_best(tmp_path: Path) -> None:
     book = Book()
     at_delay(book, 0, 40, 200)
     book.caveat(at_delay(book, 5, 10, 50), "worker-lost", "w1")
+    at_delay(book, 10, 10, 50)
+    axes = {"queue_delay_us": 10_000, "variant": "delay-10ms"}
+    book.add("onnx-http", 1, 8, {"w0": []}, axes=axes, failures={"timeout": 9}, repeat=2)
     study = load_study(book.write(tmp_path))
     (sweep,) = sweeps(study)
     best = fastest(study, sweep)

@@ -10,7 +10,7 @@ from reports.study.study import load_study
 from reports.topics.load.rate_search import find_bound
 from tests.reports.answers import told
 from tests.reports.builder import Book
-from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
+from tests.reports.open_load import MS, at_rate, notes_at, rates, searched, texts
 
 TITLE = "Highest rate that meets p99 ≤ 100 ms"
 ONCE = "not confirmed: one run met it"
@@ -117,6 +117,19 @@ def test_a_confirmed_rate_has_the_percentile_of_the_runs_that_confirmed_it(tmp_p
     said = told(load_study(tmp_path))[0]
     assert "onnx-http 70/s at batch 1, confirmed by 3 runs of 1,000 requests: p99 85 ms (73–98) (" in said
     assert "100/s did not; the highest is within 70–190/s, 95 %" in said
+
+
+def test_of_confirming_runs_the_smallest_is_told_and_a_lower_rate_that_missed_is_not(tmp_path: Path) -> None:
+    book = searched()
+    for rate, p99_ms in ((60, 130), (100, 130)):
+        at_rate(book, rate, p99_ms)
+    at_rate(book, 100, 160, repeat=2)
+    confirmed(book, 70, (80, 90))
+    book.add_open("onnx-http", 70, {"w0": [40 * MS] * 1_500}, repeat=3)
+    book.header["plan"][-1]["confirming"] = True
+    table = rates(book, tmp_path)
+    assert texts(table)[0][5:8] == ["3 runs of 1,000 requests", "100", "160"]
+    assert notes_at(table, 0, 2) == []
 
 
 @pytest.mark.parametrize("p99s_ms", [(80, 90), (80, 90, 110), (80, 90, 110, 95)])

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+from reports.page.answer import AnswerRow
+from reports.page.table import Table
 from reports.stats.scaling_laws import BestLaw
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way
@@ -45,46 +49,67 @@ def only(found: tuple[Curve, ...]) -> Curve:
     return found[0]
 
 
-def knee_of(folder: Path, rates: dict[int, float], repeats: int = 3) -> Knee | NoKnee:
-    return only(curves(study(folder, rates, repeats))).knee
+def knee_of(found: Study) -> Knee:
+    knee = only(curves(found)).knee
+    assert isinstance(knee, Knee)
+    return knee
+
+
+def row_of(found: Study) -> AnswerRow:
+    row = saturation(found)
+    assert row is not None
+    return row
+
+
+def table_of(found: Study) -> Table:
+    table = saturation_table(found)
+    assert table is not None
+    return table
 
 
 def test_the_knee_is_the_best_trade_and_beside_it_is_what_is_enough(tmp_path: Path) -> None:
-    found = knee_of(tmp_path / "all", RISING)
-    assert isinstance(found, Knee)
-    assert (found.at.users, found.enough.users, found.by_p95, found.doubts) == (4, 8, True, ())
-    slow = knee_of(tmp_path / "slow", RISING | {8: 44.0, 16: 47.0})
-    assert isinstance(slow, Knee)
+    slow = knee_of(study(tmp_path, RISING | {8: 44.0, 16: 47.0}))
     assert (slow.at.users, slow.enough.users) == (8, 16), "44² / 8 is above 30² / 4 and 47² / 16"
 
 
 def test_a_last_doubling_that_gains_more_than_it_costs_has_not_reached_it(tmp_path: Path) -> None:
-    found = knee_of(tmp_path / "up", {1: 10, 8: 38, 16: 60})
-    assert found == NoKnee("not reached: still rising at 16 users", rising=True)
-    costly = knee_of(tmp_path / "costly", {1: 10, 8: 38, 16: 44})
-    assert isinstance(costly, Knee)
+    rising = study(tmp_path / "up", {1: 10, 8: 38, 16: 60})
+    assert only(curves(rising)).knee == NoKnee("not reached: still rising at 16 users", rising=True)
+    costly = knee_of(study(tmp_path / "costly", {1: 10, 8: 38, 16: 44}))
     assert (costly.at.users, costly.enough.users) == (8, 16), "15.8 % more images/s for 72.7 % more p95"
 
 
 def test_a_knee_at_either_end_may_lie_beyond(tmp_path: Path) -> None:
-    low = knee_of(tmp_path / "low", {8: 40, 16: 40, 32: 40})
-    assert isinstance(low, Knee)
+    low = knee_of(study(tmp_path / "low", {8: 40, 16: 40, 32: 40}))
     assert (low.at.users, low.enough.users) == (8, 8)
     assert low.doubts == ("there is no lower level than 8 users: it may lie below",)
+    book = Book()
+    for users, quick_ms, slow_ms, of_ten in ((1, 50, 500, 1), (4, 100, 1_000, 1), (8, 370, 370, 0)):
+        some = [slow_ms * MS] * 20 * of_ten + [quick_ms * MS] * 20 * (10 - of_ten)
+        for repeat in (1, 2):
+            book.add("onnx-http", 1, users, {"w0": some}, repeat=repeat)
+    high = knee_of(load_study(book.write(tmp_path / "high")))
+    assert (high.at.users, high.doubts) == (8, ("it is the highest level tested: it may lie above",))
 
 
 def test_without_p95_at_every_level_the_mean_latency_counts(tmp_path: Path) -> None:
     book = Book()
-    for users, rate in {1: 10.0, 4: 30.0, 8: 31.0}.items():
-        book.add("onnx-http", 1, users, {"w0": [round(users / rate * 1e9)] * 30})
-    found = saturation(load_study(book.write(tmp_path)))
-    assert found is not None
-    assert found.said == (
+    for users, rate, results in ((1, 10.0, 200), (4, 30.0, 30), (8, 31.0, 200)):
+        book.add("onnx-http", 1, users, {"w0": [round(users / rate * 1e9)] * results})
+    found = load_study(book.write(tmp_path))
+    assert row_of(found).said == (
         "onnx-http: knee at 4 users (30.0 images/s, mean latency 133 ms); 31.0 at 8 users costs 258 ms."
     )
-    table = saturation_table(load_study(tmp_path))
-    assert table is not None
-    assert notes_at(table, 0, 4) == ["mean latency: some level has too few results for p95"]
+    assert notes_at(table_of(found), 0, 4) == ["mean latency: some level has too few results for p95"]
+
+
+def test_a_p95_of_few_results_is_marked(tmp_path: Path) -> None:
+    book = Book()
+    for users, rate in {1: 10.0, 4: 30.0, 8: 31.0}.items():
+        book.add("onnx-http", 1, users, {"w0": [round(users / rate * 1e9)] * 150})
+    found = load_study(book.write(tmp_path))
+    assert row_of(found).said.endswith("images/s, p95 133* ms); 31.0 at 8 users costs 258* ms.")
+    assert [texts(table_of(found))[0][column] for column in (4, 6)] == ["133*", "133*"]
 
 
 def test_a_chart_without_any_p95_has_rates_only_and_says_why(tmp_path: Path) -> None:
@@ -96,14 +121,31 @@ def test_a_chart_without_any_p95_has_rates_only_and_says_why(tmp_path: Path) -> 
     assert ([panel["key"] for panel in chart.data["panels"]], chart.notes[0]) == (["rate"], NO_P95)
 
 
+def test_a_chart_has_points_with_their_ends_the_knee_and_the_law(tmp_path: Path) -> None:
+    chart = curves_chart(study(tmp_path, RISING, repeats=2))
+    assert chart is not None
+    assert chart.notes == ("Knee of onnx-http, batch 1: 4 users; 95 % of the highest images/s from 8 on.",)
+    (series,) = chart.data["series"]
+    assert (series["name"], series["batch"], series["knee"]) == ("onnx-http, batch 1", 1, 4)
+    (*_, last), fit = series["points"], series["fit"]
+    assert (last["users"], last["doubted"]) == (32, False)
+    for key in ("rate", "p95"):
+        assert last[f"{key}_low"] < last[key] < last[f"{key}_high"]
+    assert (last["rate"], fit[0][0], fit[-1][0]) == (pytest.approx(37.8, abs=0.1), 1, 32)
+    assert curves_chart(load_study(Book().write(tmp_path / "empty"))) is None
+
+
 def test_fewer_than_three_valid_levels_have_no_knee(tmp_path: Path) -> None:
-    assert knee_of(tmp_path, {1: 20, 8: 20.5}) == NoKnee("unknown: 2 of 2 levels valid, 3 needed")
+    found = only(curves(study(tmp_path, {1: 20, 8: 20.5})))
+    assert found.knee == NoKnee("unknown: 2 of 2 levels valid, 3 needed")
 
 
-def test_one_run_at_a_level_is_said(tmp_path: Path) -> None:
-    found = knee_of(tmp_path, {1: 10, 8: 20, 16: 20}, repeats=1)
-    assert isinstance(found, Knee)
-    assert found.doubts == (
+def test_one_run_at_some_level_is_said(tmp_path: Path) -> None:
+    book = Book()
+    for users, rate, repeats in ((1, 10, 2), (8, 20, 1), (16, 20, 2)):
+        for repeat in range(repeats):
+            one_level(book, users, rate, repeat + 1)
+    assert knee_of(load_study(book.write(tmp_path))).doubts == (
         "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm",
     )
 
@@ -112,17 +154,25 @@ def test_a_fall_beyond_the_highest_level_is_a_peak(tmp_path: Path) -> None:
     falling = study(tmp_path, RISING | {32: 30.0})
     (said,) = fallen(only(curves(falling)))
     assert said.startswith("32 users make 25.0 % less than 16 (at least 2")
-    answer, table = saturation(falling), saturation_table(falling)
-    assert answer is not None
-    assert table is not None
-    assert answer.said.endswith(f"; {said}.")
-    assert notes_at(table, 0, 7) == [said]
+    assert row_of(falling).said.endswith(f"; {said}.")
+    assert notes_at(table_of(falling), 0, 7) == [said]
 
 
-def test_a_law_that_falls_is_no_peak_where_no_level_is_lower(tmp_path: Path) -> None:
-    found = only(curves(study(tmp_path, RISING)))
-    assert isinstance(found.law, BestLaw)
-    assert found.fall is None, "32 users make 5 % less than 16: runs differ by as much"
+def test_neither_the_highest_nor_the_first_is_one_that_is_invalidated_or_fails(tmp_path: Path) -> None:
+    """Where one repeat fails altogether the level fails, though its figures are of the other."""
+    book = Book()
+    for users, rate in {1: 10, 4: 20, 8: 21, 16: 50, 32: 60}.items():
+        one_level(book, users, rate, status="aborted" if users == 16 else "done")
+        one_level(book, users, 2 * rate, status="aborted", endpoint="onnx-grpc")
+    one_level(book, 32, 60, repeat=2, failures={"timeout": 100})
+    found = load_study(book.write(tmp_path))
+    grpc, http = curves(found)
+    assert [point.users for point in http.points if point.tainted] == [16, 32]
+    assert (http.highest.users, grpc.highest.users) == (8, 32)
+    assert row_of(found).said.startswith("onnx-http: knee at 1 user (")
+    assert row_of(found).detail.endswith("Invalidated or failing, and so left out: 16, 32 users.")
+    assert [row[7] for row in texts(table_of(found))] == ["120", "21.0"]
+    assert notes_at(table_of(found), 0, 7) == ["invalidated: aborted"]
 
 
 def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
@@ -133,9 +183,10 @@ def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
     assert found.points[3].p95_ms is not None
     assert round(found.points[3].p95_ms.value) == 207
     assert isinstance(found.knee, Knee)
-    assert (found.knee.at.users, found.knee.enough.users) == (4, 8)
+    assert (found.knee.at.users, found.knee.enough.users, found.knee.by_p95) == (4, 8, True)
+    assert found.knee.doubts == ()
     assert isinstance(found.law, BestLaw)
-    assert found.highest.users == 16
+    assert (found.highest.users, found.fall) == (16, None), "32 users make 5 % less: runs differ by as much"
 
 
 def test_floors_open_load_single_levels_and_failures_have_no_curve(tmp_path: Path) -> None:
@@ -170,8 +221,7 @@ def test_levels_without_a_success_and_disqualified_ones_are_out_of_knee_and_fit(
 
 
 def test_the_table_has_the_knee_and_the_law(tmp_path: Path) -> None:
-    table = saturation_table(study(tmp_path, RISING))
-    assert table is not None
+    table = table_of(study(tmp_path, RISING))
     (row,) = texts(table)
     knees, highest, law = row[:7], row[7], row[8:]
     assert knees[:4] == ["onnx-http", "1", "4", "30.0 (29.3–30.8)"]
@@ -191,16 +241,14 @@ def test_the_table_says_why_there_is_no_fit_where_another_way_has_one(tmp_path: 
     for endpoint, rates in (("onnx-http", RISING), ("onnx-grpc", FEW_LEVELS)):
         for users, rate in rates.items():
             one_level(book, users, rate, endpoint=endpoint)
-    table = saturation_table(load_study(book.write(tmp_path)))
-    assert table is not None
+    table = table_of(load_study(book.write(tmp_path)))
     assert texts(table)[0][:9] == ["onnx-grpc", "1", "not reached", *"––––", "30.0", "no law"]
     assert notes_at(table, 0, 2)[0].startswith("not reached: still rising at 8 users; one run at a level")
     assert notes_at(table, 0, 8) == ["no law: 3 of the 4 levels that it takes"]
 
 
 def test_where_no_way_has_a_fit_the_law_has_no_columns(tmp_path: Path) -> None:
-    table = saturation_table(study(tmp_path, FEW_LEVELS))
-    assert table is not None
+    table = table_of(study(tmp_path, FEW_LEVELS))
     assert texts(table) == [["onnx-http", "1", "not reached", *"––––", "30.0 (29.3–30.8)"]]
     assert table.heads[-1] == "highest images/s"
     assert "AICc" not in table.caption
@@ -224,8 +272,7 @@ def levels_of(folder: Path, ways: dict[str, dict[int, float]], repeats: int = 1)
 
 
 def test_the_row_says_where_the_fastest_saturates_and_then_the_others(tmp_path: Path) -> None:
-    found = saturation(levels_of(tmp_path, {"onnx-grpc": {1: 5, 4: 20, 8: 30}, "onnx-http": RISING}))
-    assert found is not None
+    found = row_of(levels_of(tmp_path, {"onnx-grpc": {1: 5, 4: 20, 8: 30}, "onnx-http": RISING}))
     assert found.said == (
         "onnx-http: knee at 4 users (30.0 images/s, mean latency 133 ms); 40.0 at 16 users costs 400 ms."
     )
@@ -236,15 +283,13 @@ def test_the_row_says_why_no_saturation_is_known(tmp_path: Path) -> None:
     book = Book()
     for users, rate in FEW_LEVELS.items():
         one_level(book, users, rate, status="aborted" if users > 1 else "done")
-    found = saturation(load_study(book.write(tmp_path)))
-    assert found is not None
+    found = row_of(load_study(book.write(tmp_path)))
     assert found.said == "onnx-http: unknown: 1 of 3 levels valid, 3 needed."
 
 
 def test_the_row_names_three_ways_and_counts_the_others(tmp_path: Path) -> None:
     ways = {f"w{at}-http": {1: 9.0, 4: 20.0 - at, 8: 20.0 - at} for at in range(5)}
-    found = saturation(levels_of(tmp_path, ways))
-    assert found is not None
+    found = row_of(levels_of(tmp_path, ways))
     assert found.said == "w0-http: knee at 4 users (20.0 images/s, mean latency 200 ms)."
     assert found.detail == (
         "w1-http: knee at 4 users (19.0 images/s, mean latency 210 ms). "
@@ -254,8 +299,7 @@ def test_the_row_names_three_ways_and_counts_the_others(tmp_path: Path) -> None:
 
 
 def test_flat_throughput_is_constant_in_a_study(tmp_path: Path) -> None:
-    found = only(curves(study(tmp_path, {users: 20.0 + 0.1 * (users % 3) for users in RISING})))
-    assert isinstance(found.law, BestLaw)
-    assert found.law.name == "constant"
-    assert isinstance(found.knee, Knee)
-    assert found.knee.at.users == 1
+    found = study(tmp_path, {users: 20.0 + 0.1 * (users % 3) for users in RISING})
+    law = only(curves(found)).law
+    assert isinstance(law, BestLaw)
+    assert (law.name, knee_of(found).at.users) == ("constant", 1)

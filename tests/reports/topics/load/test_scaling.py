@@ -112,5 +112,11 @@ def test_a_study_of_one_size_has_nothing_to_compare(tmp_path: Path) -> None:
     book = Book()
     book.add("onnx-http", 1, 8, {"w0": [MS] * 80})
     book.add("onnx-http", 1, 8, {"w0": []}, failures={"timeout": 3}, repeat=2)
+    for instances, workers in ((1, ["w0"]), (4, ["w0", "w1"])):  # two things differ, or a floor's alone
+        axes = {"variant": f"{instances}i"}
+        latencies = {worker: [MS] * 80 for worker in workers}
+        book.serving(book.add("onnx-grpc", 1, 8, latencies, axes=axes), instances=instances)
+        floor = book.add("onnx-http-floor", 1, 8, {"w0": [MS] * 80}, axes=axes)
+        book.serving(floor, instances=instances)
     assert scaling_table(load_study(book.write(tmp_path / "one"))).rows == ()
     assert scaling_table(load_study(Book().write(tmp_path / "none"))).rows == ()

@@ -39,6 +39,16 @@ def test_more_than_the_link_can_carry_is_doubted(tmp_path: Path) -> None:
     assert notes_at(table, 0, 8)[0].startswith("above 100 %: the link is faster than declared")
 
 
+def test_the_busier_way_and_the_share_of_each_image_count(tmp_path: Path) -> None:
+    book = Book(options={"link_mbit": 210})
+    book.request_bytes(book.add("onnx-http", 4, 1, {"w0": [100 * MS] * 20}), 1_000)
+    study = load_study(book.write(tmp_path))
+    (wire,) = wires(study)
+    assert (wire.sent_bytes, wire.received_bytes) == (250, pytest.approx(2_048, rel=0.02))
+    assert wire.ceiling == pytest.approx(ceiling_per_s(210e6 / 8, wire.received_bytes))
+    assert texts(wire_ceilings(study))[0][2:4] == ["0.250", "2.05"]
+
+
 def test_without_a_rate_there_is_no_ceiling(tmp_path: Path) -> None:
     table = wire_ceilings(load_study(with_link().write(tmp_path)))
     assert texts(table) == [["onnx-http", "1", "602", "2.05", "onnx-http/b1/c8", "20.0"]]

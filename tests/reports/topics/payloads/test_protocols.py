@@ -1,12 +1,10 @@
 """The map of gRPC over HTTP: ratios of geometric means with pairs' intervals, shaded where told apart."""
 
-from math import log
 from pathlib import Path
 
 import pytest
 
 from reports.page.answer import AnswerRow
-from reports.stats.log_ratio import log_ratio
 from reports.stats.paired import NOT_SIGNIFICANT
 from reports.study.study import load_study
 from reports.topics.payloads.payloads import FEW, WIDER, heat_of, protocols_answer, protocols_map
@@ -61,18 +59,6 @@ def test_open_load_and_single_protocols_have_no_ratio(tmp_path: Path) -> None:
     book.add_open("onnx-grpc", 50, {"w0": [MS] * 50})
     book.add("pytorch-http", 1, 1, {"w0": [MS] * 50})
     assert protocols_map(load_study(book.write(tmp_path))).rows == ()
-
-
-def test_the_interval_is_welchs_of_the_logs() -> None:
-    """Against SciPy's own test: where its p is 0.05, the interval ends at 1."""
-    from scipy.stats import ttest_ind
-
-    over, under = [12.0, 13.1, 12.4, 12.9], [10.1, 11.9, 10.4]
-    found = log_ratio(over, under)
-    tested = ttest_ind([log(v) for v in over], [log(v) for v in under], equal_var=False)
-    ends = tested.confidence_interval(0.95)
-    assert (log(found.low or 0), log(found.high or 0)) == pytest.approx((ends.low, ends.high))
-    assert found.p_even == pytest.approx(tested.pvalue)
 
 
 def answered(folder: Path, http_ms: list[float], grpc_ms: list[float]) -> AnswerRow:

@@ -174,28 +174,13 @@ def test_nan_is_read_where_json_has_none() -> None:
 @pytest.mark.parametrize(
     ("answer", "vectors", "more", "said"),
     [
-        (
-            {"clip": "[0.1]"},
-            "clip",
-            {},
-            "clip: is a text of 5, not a list of numbers; fix answer.encoding",
-        ),
+        ({"clip": "[0.1]"}, "clip", {}, "clip: is a text of 5, not a list of numbers; fix answer.encoding"),
         ([0.5, 1.5], "[]", {}, "[]: is 0.5, not a list of numbers; fix"),
-        (
-            {"a": [[[1.0], [2.0]], [[3.0], [4.0]]]},
-            "a[]",
-            {},
-            "a[]: has shape [2, 2, 1], not one vector",
-        ),
+        ({"a": [[[1.0], [2.0]], [[3.0], [4.0]]]}, "a[]", {}, "a[]: has shape [2, 2, 1], not one vector"),
         ({"a": [[1.0], [2.0, 3.0]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
         ({"a": [["x"], ["y"]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
         ({"a": [[{}]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
-        (
-            {"a": [1.0]},
-            "a",
-            {"encoding": "base64"},
-            "a: is a list of 1, not a text; fix answer.encoding",
-        ),
+        ({"a": [1.0]}, "a", {"encoding": "base64"}, "a: is a list of 1, not a text; fix answer.encoding"),
         ({"a": "0.1, 2"}, "a", {"encoding": "base64"}, "a: is not base64 ("),
         ({"a": "AAAA"}, "a", {"encoding": "base64"}, "a: 3 bytes are not rows of float32; fix answer.dtype"),
         (b"", ".", {"encoding": "raw"}, ".: 0 bytes are not rows of float32; fix answer.dtype"),

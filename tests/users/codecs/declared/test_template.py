@@ -58,10 +58,7 @@ def test_a_list_is_repeated_for_a_batch() -> None:
 def test_objects_in_a_list_are_repeated() -> None:
     value = {"data": [{"blob": "$jpeg_base64", "of": {"text": "$text"}}], "tags": ["x"], "flag": True}
     assert sent(value, ONE, TWO) == {
-        "data": [
-            {"blob": BASE64[0], "of": {"text": 'a "1"'}},
-            {"blob": BASE64[1], "of": {"text": 'a "2"'}},
-        ],
+        "data": [{"blob": BASE64[0], "of": {"text": 'a "1"'}}, {"blob": BASE64[1], "of": {"text": 'a "2"'}}],
         "tags": ["x"],
         "flag": True,
     }
@@ -170,105 +167,30 @@ def refusal(kind: str, value: Any, **more: Any) -> str:
 @pytest.mark.parametrize(
     ("kind", "value", "more", "said"),
     [
-        (
-            "json",
-            {"a": "b"},
-            {},
-            "body.json: has no placeholder for a picture or a text; give $jpeg_base64",
-        ),
-        (
-            "json",
-            {"a": [{"b": "$imge"}]},
-            {},
-            "body.json.a[0].b: has $imge, which is not a placeholder; give ",
-        ),
-        ("json", {"a": "${TOKEN}"}, {}, "body.json.a: has ${, which is not a placeholder; give "),
-        (
-            "json",
-            {"a": "$jpeg"},
-            {},
-            "body.json.a: has $jpeg in json, which cannot hold bytes; give $jpeg",
-        ),
-        (
-            "raw",
-            "x$jpeg",
-            {},
-            "body.raw: has $jpeg inside a longer text, which cannot hold bytes; give ",
-        ),
-        (
-            "raw",
-            "$pixels",
-            {},
-            "body.raw: has $pixels in raw, which cannot hold an array; send it as json",
-        ),
-        (
-            "multipart",
-            {"a": "$pixels"},
-            {},
-            "body.multipart.a[0]: has $pixels in multipart, which cannot hold",
-        ),
-        (
-            "json",
-            {"a": "HTTPS://x/y.jpg", "b": "$text"},
-            {},
-            "body.json.a: has a URL, which the server would ",
-        ),
-        ("json", {"a": "$text"}, {"max_batch": 2}, "body.json: nothing in it repeats for a batch of 2; put "),
-        (
-            "json",
-            {"a": ["$text", "$text"]},
-            {"max_batch": 4},
-            "body.json: nothing in it repeats for a batch ",
-        ),
-        (
-            "json",
-            {"a": ["$text"], "b": ["$data_url"]},
-            {},
-            "body.json: 2 arrays may repeat for a batch; give ",
-        ),
-        (
-            "json",
-            {"a": ["$text"], "b": "$text"},
-            {},
-            "body.json.b: stands outside body.json.a, which is repeated",
-        ),
-        (
-            "json",
-            {"a": ["$text"]},
-            {"repeat": "b"},
-            "body.repeat: 'b' is not an array with a placeholder; ",
-        ),
-        (
-            "json",
-            {"a": "$text"},
-            {"repeat": "a"},
-            "body.repeat: 'a' is not an array with a placeholder; ",
-        ),
-        (
-            "json",
-            {"a": ["$text", "$text"]},
-            {"repeat": "a"},
-            "body.repeat: a has several elements per item; ",
-        ),
-        (
-            "json",
-            {"a": ["$text", float("nan")]},
-            {},
-            "body.json.a[1]: nan cannot be written in a body; give it as a ",
-        ),
-        (
-            "multipart",
-            {"a": {"b": "$text"}},
-            {},
-            "body.multipart.a: is not a text or number; give JSON as a text",
-        ),
-        ("multipart", ["$jpeg"], {}, "body.multipart: is not a table; give its fields, such as"),
-        ("raw", ["$jpeg"], {}, "body.raw: is not a text; give one such as"),
+        ("json", {"a": "b"}, {}, ".json: has no placeholder for a picture or a text; give $jpeg_base64"),
+        ("json", {"a": [{"b": "$imge"}]}, {}, ".json.a[0].b: has $imge, which is not a placeholder; give "),
+        ("json", {"a": "${TOKEN}"}, {}, ".json.a: has ${, which is not a placeholder; give "),
+        ("json", {"a": "$jpeg"}, {}, ".json.a: has $jpeg in json, which cannot hold bytes; give $jpeg"),
+        ("raw", "x$jpeg", {}, ".raw: has $jpeg inside a longer text, which cannot hold bytes; give "),
+        ("raw", "$pixels", {}, ".raw: has $pixels in raw, which cannot hold an array; send it as json"),
+        ("multipart", {"a": "$pixels"}, {}, ".multipart.a[0]: has $pixels in multipart, which cannot hold"),
+        ("json", {"a": "HTTPS://x/y.jpg", "b": "$text"}, {}, ".json.a: has a URL, which the server would "),
+        ("json", {"a": "$text"}, {"max_batch": 2}, ".json: nothing in it repeats for a batch of 2; put "),
+        ("json", {"a": ["$text", "$text"]}, {"max_batch": 4}, ".json: nothing in it repeats for a batch "),
+        ("json", {"a": ["$text"], "b": ["$data_url"]}, {}, ".json: 2 arrays may repeat for a batch; give "),
+        ("json", {"a": ["$text"], "b": "$text"}, {}, ".json.b: stands outside body.json.a, which"),
+        ("json", {"a": ["$text"]}, {"repeat": "b"}, ".repeat: 'b' is not an array with a placeholder; "),
+        ("json", {"a": "$text"}, {"repeat": "a"}, ".repeat: 'a' is not an array with a placeholder; "),
+        ("json", {"a": ["$text", "$text"]}, {"repeat": "a"}, ".repeat: a has several elements per item; "),
+        ("json", {"a": ["$text", float("nan")]}, {}, ".json.a[1]: nan cannot be written in a body; give "),
+        ("multipart", {"a": {"b": "$text"}}, {}, ".multipart.a: is not a text or number; give "),
+        ("multipart", ["$jpeg"], {}, ".multipart: is not a table; give its fields, such as"),
+        ("raw", ["$jpeg"], {}, ".raw: is not a text; give one such as"),
     ],
 )
 def test_what_cannot_be_a_body(kind: str, value: Any, more: dict[str, Any], said: str) -> None:
     sentence = refusal(kind, value, **more)
-    assert sentence.startswith(said)
+    assert sentence.startswith(f"body{said}")
     assert "; " in sentence
     assert len(sentence) < 240
 

@@ -1,0 +1,63 @@
+"""What holds of each kind of caveat: which invalidate a run, and what else follows from them."""
+
+from itertools import pairwise
+
+import pytest
+
+from reports.caveat import KINDS, Caveat, Trait, caveat, coded, gravest
+
+GRAVEST_FIRST = {
+    "aborted": "aborted",
+    "unfinished": "unfinished",
+    "failed": "failed",
+    "worker-lost": "a worker was lost",
+    "worker-joined": "a worker joined",
+    "users-missing": "users were missing",
+    "server-lost": "the server restarted",
+    "results-lost": "results were lost",
+    "cut-short": "cut short",
+    "cold-shape": "the server was cold",
+    "no-data": "no request succeeded",
+    "client-bound": "the client was the limit",
+    "client-exhausted": "the client ran out of ports or file descriptors",
+    "rate-missed": "the rate was not kept",
+    "counts-mismatch": "the server counted other requests",
+    "settings-differ": "the server's settings differed",
+    "topology-differs": "the workers or hosts differed",
+    "dropped-arrivals": "arrivals were dropped",
+    "regime-change": "the server's speed changed",
+    "drift": "latency drifted",
+    "failures": "requests failed",
+}
+"""All that invalidate a run, and in short why."""
+VOID = list(GRAVEST_FIRST)[:11]
+
+
+@pytest.mark.parametrize(
+    ("trait", "codes"),
+    [
+        (Trait.TAINTS, [*GRAVEST_FIRST]),
+        (Trait.IS_BOUNDED, ["failures"]),
+        (Trait.OF_CLIENT, ["client-bound", "client-exhausted"]),
+        (Trait.VOIDS, VOID),
+        (Trait.SPLITS, ["worker-lost", "server-lost", "results-lost"]),
+        (Trait.SPOILS_SEARCH, ["aborted", "unfinished", "worker-lost"]),
+        (Trait.BY_STOPPING, ["aborted", "unfinished", "cut-short", "no-data", "failures"]),
+    ],
+)
+def test_of_which_kinds_it_holds(trait: Trait, codes: list[str]) -> None:
+    assert coded(trait) == set(codes)
+    assert {code for code in [*KINDS, "unheard-of"] if caveat(code, "").has(trait)} == set(codes)
+    assert trait is not Trait.TAINTS or {code for code in KINDS if caveat(code, "").tainted} == set(codes)
+
+
+def test_of_several_caveats_the_gravest_is_told() -> None:
+    assert {code: gravest({code}) for code in KINDS} == dict.fromkeys(KINDS, "") | GRAVEST_FIRST
+    for graver, other in pairwise(GRAVEST_FIRST):
+        assert gravest({other, "few-samples", graver}) == GRAVEST_FIRST[graver]
+    assert gravest(()) == gravest({"few-samples", "unheard-of"}) == ""
+
+
+def test_a_caveat_has_the_advice_of_its_code() -> None:
+    assert caveat("gpu-shared", "two") == Caveat("gpu-shared", "two", KINDS["gpu-shared"].advice)
+    assert caveat("unheard-of", "?").advice == "Look at the logs before trusting the number."

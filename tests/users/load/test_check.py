@@ -1,0 +1,108 @@
+"""An answer's vectors: in the right form, and those of the pictures sent, each row of them."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from users.codecs.base import PreparedRequest
+from users.contract import Contract
+from users.errors import RequestError
+from users.load.check import check_embeddings, check_form, cosine, has_unit_rows
+from users.transport.base import Reply
+
+Rows = NDArray[np.float32]
+UNIT = Contract(dimension=4, unit=True)
+GOLDEN = np.eye(4, dtype=np.float32)
+AT = pytest.mark.parametrize("at", range(3))
+"""The row of an answer of three that is not like the others."""
+
+
+def fault_of(check: Callable[..., None], *given: Any) -> str:
+    """What is said of an answer; empty where nothing is wrong."""
+    try:
+        check(*given)
+    except RequestError as error:
+        return str(error)
+    return ""
+
+
+def form_of(rows: Rows, contract: Contract = UNIT) -> str:
+    """What is wrong with the form of an answer to three items."""
+    return fault_of(check_form, Reply(rows, 0), 3, contract).removeprefix("bad-reply: ")
+
+
+def is_of(rows: Rows, indices: Sequence[int], golden: Rows = GOLDEN, least: float = 0.999) -> bool:
+    """Whether the rows are those of the pictures at these indices."""
+    said = fault_of(check_embeddings, Reply(rows, 0), PreparedRequest(b"", tuple(indices)), golden, least)
+    assert said in ("", f"wrong-embedding: cosine below {least:g} with the golden embedding")
+    return not said
+
+
+@AT
+@pytest.mark.parametrize(
+    ("by", "said", "of_any_length"),
+    [
+        (1, "", ""),
+        (0.991, "", ""),
+        (1.009, "", ""),
+        (-1, "", ""),
+        (0.989, "an embedding whose length is not 1", ""),
+        (1.011, "an embedding whose length is not 1", ""),
+        (0, "an embedding whose length is not 1", ""),
+        (math.nan, "an embedding that is not finite", "an embedding that is not finite"),
+        (math.inf, "an embedding that is not finite", "an embedding that is not finite"),
+    ],
+)
+def test_each_row_is_finite_and_of_length_1(at: int, by: float, said: str, of_any_length: str) -> None:
+    rows = GOLDEN[:3].copy()
+    rows[at, at] = by
+    assert form_of(rows) == said
+    for unit in (None, False):
+        assert form_of(rows, Contract(dimension=4, unit=unit)) == of_any_length
+    assert has_unit_rows(rows) == (not said)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dimension", "said"),
+    [
+        ((3, 4), 4, ""),
+        ((3, 4), 0, ""),
+        ((3, 5), 0, ""),
+        ((3, 5), 4, "shape (3, 5) for 3 images, not 4 numbers each"),
+        ((2, 4), 4, "shape (2, 4) for 3 images, not 4 numbers each"),
+        ((4, 4), 0, "shape (4, 4) for 3 images"),
+        ((3, 4, 1), 0, "shape (3, 4, 1) for 3 images"),
+        ((12,), 4, "shape (12,) for 3 images, not 4 numbers each"),
+    ],
+)
+def test_a_row_for_each_item(shape: tuple[int, ...], dimension: int, said: str) -> None:
+    assert form_of(np.ones(shape, np.float32), Contract(dimension=dimension)) == said
+
+
+@AT
+def test_each_row_is_that_of_its_own_picture(at: int) -> None:
+    indices = (2, 0, 3)
+    right = GOLDEN[[2, 0, 3]]
+    assert is_of(right, indices)
+    assert is_of(right * [[5], [0.2], [7]], indices, GOLDEN * 3), "directions are compared, not lengths"
+    assert not is_of(right[::-1], indices)
+    for row in (GOLDEN[1], -right[at], right[at] * 0, right[at] * np.float32(math.nan)):
+        wrong = right.copy()
+        wrong[at] = row
+        assert not is_of(wrong, indices)
+        # One beyond those that are known may be anything.
+        assert is_of(wrong, [9 if number == at else index for number, index in enumerate(indices)])
+
+
+@AT
+def test_how_near_it_must_be(at: int) -> None:
+    rows = GOLDEN[:3].copy()
+    rows[at, 3] = 0.1
+    near = 1 / math.sqrt(1.01)
+    assert cosine(rows[at], GOLDEN[at]) == pytest.approx(near)
+    assert [is_of(rows, range(3), least=near + by) for by in (-1e-6, 1e-6)] == [True, False]
+    assert math.isnan(cosine(rows[at], GOLDEN[at] * 0))

@@ -6,8 +6,6 @@ embeds none: `siglip` has two outputs, `depth` takes a picture of four channels,
 `plain` has max_batch_size 0. With a token, only those who send it as x-api-key are answered.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

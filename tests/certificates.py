@@ -1,7 +1,5 @@
 """Certificates made for a test: an authority, another one, and servers and clients good and bad."""
 
-from __future__ import annotations
-
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

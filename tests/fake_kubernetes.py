@@ -7,8 +7,6 @@ requests (`--at REQUESTS:REPLICAS`); other numbers are ready `--lag-s` later. CP
 from half the requests of the next step on, else at 30.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -1,7 +1,5 @@
 """Stands in for the module pynvml where a test says what its GPUs tell: two, unless it says otherwise."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

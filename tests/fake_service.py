@@ -8,8 +8,6 @@ by option, or with --journal FILE on command (tests/faults.py), which is why it 
 answers itself. A stall begins at each whole multiple of its period on the wall clock.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import functools

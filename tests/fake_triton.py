@@ -7,8 +7,6 @@ With --journal FILE, by which it is told to misbehave (tests/faults.py), it has 
 and statistics of its own requests: whoever counts answers must know what a study asks before its load.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import threading

@@ -2,8 +2,6 @@
 for the PyTorch service then does: one function a fault, each easily read.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -1,7 +1,5 @@
 """Small pictures as JPEG files, no two alike, and sets of them."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

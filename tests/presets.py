@@ -1,7 +1,5 @@
 """Endpoints of our own backends, by their names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Processes and ports that tests use, and waiting for them; without gevent, unless Locust patched it in."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Callable

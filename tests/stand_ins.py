@@ -1,7 +1,5 @@
 """Stand-in servers in processes of their own, for tests that need a real one on the other side."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

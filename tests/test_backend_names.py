@@ -1,7 +1,5 @@
 """No backend is named outside its own file: programs ask the registry, reports the facts in the header."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

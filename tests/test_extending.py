@@ -1,7 +1,5 @@
 """What docs/architecture.md says of adding something is true: one row, or one rule, and all others ask it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

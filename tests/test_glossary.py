@@ -1,7 +1,5 @@
 """docs/glossary.md says what the code says: the names it gives are there, and so is every caveat."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """README.md and docs/: links lead somewhere, each page can be reached, README and pictures are small."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which package imports which: the table in docs/architecture.md, and what no room may import at all."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

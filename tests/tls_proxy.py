@@ -1,7 +1,5 @@
 """TLS before any plain server, in the test's own event loop."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -3,8 +3,6 @@
 python tests/tls_service.py PORT --cert FILE --key FILE [--client-ca FILE]
 """
 
-from __future__ import annotations
-
 import argparse
 import ssl
 

@@ -5,8 +5,6 @@
 Its HTTP knows no TLS. It becomes tritonserver, so that it ends as that does.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -4,8 +4,6 @@ POST /v1/vectors {"pictures": [base64, …]} → {"vectors": [[512 numbers], …
 GET /about, /counts and /metrics.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """`python -m benchmarks`: which of those with a bound are run, and what is said of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

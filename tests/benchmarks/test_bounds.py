@@ -1,7 +1,5 @@
 """What is printed of figures and their bounds, and the exit code."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.bounds import Bounds

@@ -1,7 +1,5 @@
 """benchmarks.interop: what its table says of what came, and that its strict server sees what is wrong."""
 
-from __future__ import annotations
-
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 import socket

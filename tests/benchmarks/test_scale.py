@@ -1,7 +1,5 @@
 """The simulated workers say what real ones say, as often, and the figures are what the ledger holds."""
 
-from __future__ import annotations
-
 from locust.rpc.protocol import Message
 
 import json

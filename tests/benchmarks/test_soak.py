@@ -1,7 +1,5 @@
 """A soak as a command: how long, of what, and what it refuses."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

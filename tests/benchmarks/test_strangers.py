@@ -1,7 +1,5 @@
 """benchmarks.strangers: how strangers are described, and what is said of what came of them."""
 
-from __future__ import annotations
-
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 import signal

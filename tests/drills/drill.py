@@ -1,7 +1,5 @@
 """A drill as a value, and how one is carried out: server up, study on, fault planted, all looked at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

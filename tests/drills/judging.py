@@ -1,7 +1,5 @@
 """What a drill must have seen, as values; and where what was seen differs. Pure functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Drills of what lies between: names, ports, files and links, most in namespaces of the drill's own."""
 
-from __future__ import annotations
-
 import resource
 
 from tests.drills.drill import Drill

@@ -1,7 +1,5 @@
 """Drills of the server: it dies, hangs, comes back; its answers are wrong, broken off, refused, too slow."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Drills of the suite's own: its disk, its workers, its master, its clock, and the servers it started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -163,11 +161,7 @@ DRILLS = (
         "embedded-killed",
         "the embedded tritonserver killed",
         Expected(
-            3,
-            {"refused": MAYBE, "reset": MAYBE},
-            ("failed",),
-            in_flight=ANY,
-            says=("emulated server died",),
+            3, {"refused": MAYBE, "reset": MAYBE}, ("failed",), in_flight=ANY, says=("emulated server died",)
         ),
         kill_triton,
         embedded,

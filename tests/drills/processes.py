@@ -2,8 +2,6 @@
 the stand-in server among them, which the drill commands, stops, kills and starts again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

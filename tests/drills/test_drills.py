@@ -7,8 +7,6 @@ generator is held up makes a study `client-bound`, which is exit code 3 whatever
 excused, and all else judged as ever.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a drill must have seen, and every way in which it may have gone otherwise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -50,10 +48,7 @@ def test_what_is_as_expected() -> None:
             {"failures": {"reset": 2, "refused": 1}},
             "2 failures of kind reset, and the server met 3 requests so",
         ),
-        (
-            {"failures": {"refused": 1}, "spoilt": {}},
-            "no request met the fault half",
-        ),
+        ({"failures": {"refused": 1}, "spoilt": {}}, "no request met the fault half"),
         ({"caveats": frozenset()}, "no caveat failures"),
         ({"caveats": frozenset({"failures", "results-lost"})}, "a caveat results-lost"),
         ({"limit": "offered-load"}, "limit offered-load, not inconclusive"),

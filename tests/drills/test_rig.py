@@ -1,7 +1,5 @@
 """What a drill acts through: stand-ins that say nothing, windows that do not come, processes that stay."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -28,8 +26,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "lines"),
-    [(b"ready\ntold\n", ["ready", "told"]), (b"rea", ["rea", ""]), (b"", [""])],
+    ("sent", "lines"), [(b"ready\ntold\n", ["ready", "told"]), (b"rea", ["rea", ""]), (b"", [""])]
 )
 def test_a_line_is_heard_or_the_time_is_over(pipe: tuple[int, int], sent: bytes, lines: list[str]) -> None:
     os.write(pipe[1], sent)

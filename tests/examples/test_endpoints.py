@@ -1,7 +1,5 @@
 """examples/endpoints: each file is short, asks as its server is documented, and reads what that answers."""
 
-from __future__ import annotations
-
 import base64
 import email
 import email.policy
@@ -88,10 +86,7 @@ CASES = {
         lambda jpegs: {
             "model": CLIP,
             "messages": [
-                {
-                    "role": "user",
-                    "content": [{"type": "image_url", "image_url": {"url": data_url(jpegs[0])}}],
-                }
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": data_url(jpegs[0])}}]}
             ],
         },
         openai,
@@ -125,11 +120,7 @@ CASES = {
     "tei": Case(
         "/embed",
         32,
-        lambda jpegs: {
-            "inputs": list(IMAGES.texts[: len(jpegs)]),
-            "normalize": True,
-            "truncate": True,
-        },
+        lambda jpegs: {"inputs": list(IMAGES.texts[: len(jpegs)]), "normalize": True, "truncate": True},
         lambda rows: rows,
     ),
     "clip-as-service": Case(

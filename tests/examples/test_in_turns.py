@@ -1,7 +1,5 @@
 """The script that measures two servers in turns, with stand-ins for locust and Python."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study in a cluster: what its manifests promise each other, allow, and give up to be edited."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -372,10 +370,7 @@ def test_what_is_commented_out_builds_too(tmp_path: Path) -> None:
     (folder / "my_study.py").write_text("pass\n")
     (folder / "tokens.env").write_text("INFERSWARM_TOKEN=the-secret\nINFERSWARM_ONNX_TOKEN=other\n")
     made = built(folder)
-    assert made["ConfigMap", "study"]["data"] == {
-        "locustfile": "/study/my_study.py",
-        "my_study.py": "pass\n",
-    }
+    assert made["ConfigMap", "study"]["data"] == {"locustfile": "/study/my_study.py", "my_study.py": "pass\n"}
     tokens = made["Secret", "tokens"]
     assert set(tokens["data"]) == {"INFERSWARM_TOKEN", "INFERSWARM_ONNX_TOKEN"}
     for component, name in (("master", "study"), ("worker", "worker")):

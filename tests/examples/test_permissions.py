@@ -1,7 +1,5 @@
 """What the examples may do: no more than they need."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

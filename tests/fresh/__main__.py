@@ -5,8 +5,6 @@ case is a fresh clone of this checkout at HEAD, without a virtual environment. `
 there, and what pip has downloaded in them.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -7,8 +7,6 @@ comes out as JSON, by width. With --start: a study is started by the page's form
 option. With --blocked: what the page does without that file, and out of sight.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any

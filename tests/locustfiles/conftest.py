@@ -1,7 +1,5 @@
 """Consoles that end with their test, and a stand-in service to send to."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import sys

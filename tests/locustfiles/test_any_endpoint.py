@@ -1,7 +1,5 @@
 """Endpoints of any model: described by a URL or a file, probed, studied, judged against each other."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

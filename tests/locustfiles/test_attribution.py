@@ -1,7 +1,5 @@
 """What a study says of where the time goes when a server does not tell, and of the connections it had."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Events in real studies: examples/timelines.py beside timeline.csv, and listeners that sleep or raise."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

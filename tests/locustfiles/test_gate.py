@@ -1,7 +1,5 @@
 """Gates from the console: the exit code is the verdicts', and a study that fails for certain is stopped."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from datetime import datetime

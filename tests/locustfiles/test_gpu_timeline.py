@@ -1,7 +1,5 @@
 """A whole study beside a replayed GPU: what its files say is computed here from the replay's own rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

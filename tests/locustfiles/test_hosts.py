@@ -1,7 +1,5 @@
 """Studies on several client hosts, for real: namespaces, ssh, hosts that die, launchers that are stopped."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Each mistake on the command line ends with one sentence and exit code 2, before any load."""
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path
@@ -56,10 +54,7 @@ pytestmark = pytest.mark.system
     ],
 )
 def test_each_mistake_is_one_sentence_and_exit_code_2(
-    start_service: StartService,
-    tmp_path: Path,
-    arguments: tuple[str, ...],
-    sentence: str,
+    start_service: StartService, tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     empty, texts = tmp_path / "empty", tmp_path / "texts"
     empty.mkdir()

@@ -1,7 +1,5 @@
 """Open-loop load from the console: rates that are kept, arrivals that are dropped, the search for a rate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -124,10 +124,7 @@ def test_a_broken_file_fails_alone(servers, images: ImageSet, name: str) -> None
     assert (grown["requests"], grown["successes"], grown["images"]) == (6, 3, 6)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [FILES_HTTP, FILES_GRPC, PIXELS_HTTP, PIXELS_GRPC],
-)
+@pytest.mark.parametrize("name", [FILES_HTTP, FILES_GRPC, PIXELS_HTTP, PIXELS_GRPC])
 def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, name: str) -> None:
     asked = endpoint(servers, name)
     before = counters(asked)

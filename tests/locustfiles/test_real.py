@@ -1,7 +1,5 @@
 """The five endpoints for real: the PyTorch service and two tritonservers, started by the locustfile."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import signal

@@ -1,7 +1,5 @@
 """A token is given, sent, and sent back by a server that repeats it: nothing that a study leaves has it."""
 
-from __future__ import annotations
-
 import secrets
 import signal
 import sys
@@ -58,9 +56,7 @@ def pages_of(page: Page) -> dict[str, str]:
 
 
 def test_a_token_is_in_no_file_no_page_and_on_no_command_line(
-    start_service: StartService,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    start_service: StartService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With what JSON, URLs and HTML write otherwise.
     token = f'{secrets.token_urlsafe(32)}/+"&<{secrets.token_hex(4)}'

@@ -1,7 +1,5 @@
 """Studies over TLS and with a token: what they send, what they show, and what stands in no file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

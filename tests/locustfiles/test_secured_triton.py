@@ -1,7 +1,5 @@
 """The real tritonserver over TLS: its own of gRPC, and a proxy's before its HTTP and its metrics."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import signal

@@ -1,7 +1,5 @@
 """Step 6A asks each backend over HTTP, alone, at the published batches."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import itertools

@@ -1,7 +1,5 @@
 """Step 6B sets the number of instances, and a sweep the queue delay, of a real tritonserver."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 from pathlib import Path

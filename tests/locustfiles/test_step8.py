@@ -1,7 +1,5 @@
 """Step 8 from the console, on a stand-in service and a stand-in Kubernetes that goes from 2 replicas to 4."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study from the console against a stand-in service: whole, distributed, failing, interrupted."""
 
-from __future__ import annotations
-
 import csv
 import signal
 import urllib.request
@@ -126,10 +124,7 @@ def test_a_service_that_dies_leaves_an_inconclusive_study_that_ends(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("processes", [(), ("--processes", "2")], ids=["local", "processes"])
 def test_a_signal_ends_it_in_order(
-    start_service: StartService,
-    tmp_path: Path,
-    number: signal.Signals,
-    processes: tuple[str, ...],
+    start_service: StartService, tmp_path: Path, number: signal.Signals, processes: tuple[str, ...]
 ) -> None:
     port = start_service("--delay-ms", "60")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT, *processes)

@@ -1,7 +1,5 @@
 """A backend in one file that is none of ours, from its options to the report: tests/toy_backend.py."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

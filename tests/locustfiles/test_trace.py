@@ -1,7 +1,5 @@
 """`--trace` for real: a tritonserver that sleeps and traces, and its trace of every measured request."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

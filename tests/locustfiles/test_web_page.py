@@ -1,7 +1,5 @@
 """A study from Locust's web page: started, stopped, started again, interrupted, and seen in a browser."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A study over several workers: forked or by hand, killed, late, or with other pictures."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

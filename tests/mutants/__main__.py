@@ -10,8 +10,6 @@ equivalent.toml, which change nothing that can be seen. What was noticed is kept
 again when its function changes; --fresh forgets it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The commands of the README and its pages, as they stand there but for host names; how tests run them."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import re

@@ -1,7 +1,5 @@
 """Every command of the README and its pages is run somewhere in this folder; here, those without servers."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import re

@@ -1,7 +1,5 @@
 """The commands that ask endpoints of any model: a Triton that others made, and an HTTP service."""
 
-from __future__ import annotations
-
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 import json

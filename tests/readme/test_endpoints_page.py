@@ -1,7 +1,5 @@
 """docs/endpoints.md: its files can be read, it has every field and example, and its sentences are said."""
 
-from __future__ import annotations
-
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 import re

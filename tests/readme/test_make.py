@@ -1,7 +1,5 @@
 """`make step7` and `make web`, which take the default ports."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import csv

@@ -1,7 +1,5 @@
 """The commands of docs/run.md and docs/studies.md that make network namespaces, or ask hosts by ssh."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import re

@@ -1,7 +1,5 @@
 """The commands that ask servers of one's own: those of `make servers`, on the ports in docs/run.md."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import os

@@ -5,8 +5,6 @@
 Prints JSON: for each address the kind of the error, how long it took, and by how much this process has grown.
 """
 
-from __future__ import annotations
-
 from locust import User  # noqa: F401 (patches first)
 
 import json

@@ -5,8 +5,6 @@
 Each is given a connection, and sends until the other side has had enough.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

@@ -5,8 +5,6 @@
 Serves a page with that script on a port of its own, opens it, and ends once the browser has.
 """
 
-from __future__ import annotations
-
 import http.server
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """However much a server sends: the request fails as one with a bad reply, in time, and in little memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A hosts file from somebody else names places, and runs nothing here."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

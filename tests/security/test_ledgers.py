@@ -1,7 +1,5 @@
 """A small ledger of somebody else's is shown in little memory and time, or refused in one sentence."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

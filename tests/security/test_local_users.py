@@ -1,7 +1,5 @@
 """What other users of this machine may read of what ours runs, and where they may stand in its way."""
 
-from __future__ import annotations
-
 import os
 import stat
 import threading

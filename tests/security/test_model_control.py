@@ -1,7 +1,5 @@
 """Nobody but the study changes the tritonservers that it has started: to load a model is to run code."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Whoever reaches the master's port: floods, absurd figures, and words for the operator's terminal."""
 
-from __future__ import annotations
-
 from locust.rpc.protocol import Message
 from locust.rpc.zmqrpc import Client
 

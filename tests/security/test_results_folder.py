@@ -1,7 +1,5 @@
 """A results folder of somebody else's is shown, and nothing outside it is written."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

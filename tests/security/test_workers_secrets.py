@@ -1,7 +1,5 @@
 """A worker sends what it was given to send, whatever its master names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The manifests of the service: what they promise each other, and what the service itself has."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

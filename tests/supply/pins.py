@@ -1,7 +1,5 @@
 """What the tests of locks and licences share: what requirements files ask for, and what a lock holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """LICENSES.md says what the installed packages say, and bundled works have their texts beside them."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import distribution
 

@@ -1,7 +1,5 @@
 """The locks hold what the requirements ask for, each with hashes, and `make setup` can install by them."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib.metadata import requires
 

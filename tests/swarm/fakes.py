@@ -1,7 +1,5 @@
 """A runner that passes messages at once, and a clock that only sleeping moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A study whose records are told to its listeners, as the master tells them."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A kernel that tells of connections what a test wants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from swarm.distributed.tcp_stats import ESTABLISHED, TcpInfo

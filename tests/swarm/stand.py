@@ -1,7 +1,5 @@
 """A conductor on fakes of everything it acts through, with a clock of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

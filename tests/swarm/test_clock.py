@@ -1,7 +1,5 @@
 """The time of day: by the machine's clock as it was when the process began."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 

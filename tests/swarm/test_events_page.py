@@ -1,7 +1,5 @@
 """docs/events.md names every event, with every field, and shows the example as it is."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from pathlib import Path

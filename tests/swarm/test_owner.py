@@ -1,7 +1,5 @@
 """Which process made something, and whether it is gone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,7 +1,5 @@
 """What is printed, logged, kept and shown by a process that has a token."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

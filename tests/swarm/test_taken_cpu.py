@@ -1,7 +1,5 @@
 """Processor time that was taken away, from the files of a kernel: cgroup v2 and v1, steal, pressure."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Which servers run on this machine: by ids, by addresses, by who listens."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A live page on records made by hand, and Locust's web UI around it, never served."""
 
-from __future__ import annotations
-
 from locust.env import Environment
 from locust.web import WebUI
 

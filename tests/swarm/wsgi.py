@@ -1,7 +1,5 @@
 """A small HTTP server in this process, for what is asked of servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Tokens' names stand for them, however a text spells them."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which token is sent, that it is there, and what TLS makes of a connection that was cut off."""
 
-from __future__ import annotations
-
 import ssl
 
 import pytest

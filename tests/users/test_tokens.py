@@ -1,7 +1,5 @@
 """Tokens on every way of sending: each request carries it, and nothing else does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

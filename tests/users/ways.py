@@ -1,7 +1,5 @@
 """The ways of sending: a codec, its connections, and whether a library carries them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.pictures import image_set

@@ -1,7 +1,5 @@
 """The processes of benchmarks/generator.py: on their core, in their time, and never left over."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The parts of benchmarks/generator.py that decide: figures, table, bounds, command line, peers' words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The null servers, and the floor's HTTP/2, against each other and against the clients of the real ones."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

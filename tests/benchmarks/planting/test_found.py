@@ -1,7 +1,5 @@
 """What a set-up's study found, held against the truth."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

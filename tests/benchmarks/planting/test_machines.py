@@ -1,7 +1,5 @@
 """benchmarks.planting: control groups and what is left of them, the relay, the ensemble's repository."""
 
-from __future__ import annotations
-
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 import socket

@@ -1,7 +1,5 @@
 """The command line of the planted set-ups: what it refuses, so that a run of nothing is no success."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.planted import SETUPS, main, read_options

@@ -1,7 +1,5 @@
 """The programs before and beside a set-up's server: what they forward, how fast, in how many writes."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading
@@ -92,10 +90,7 @@ def test_a_split_answer_is_its_head_and_then_its_body(
 def test_an_answer_has_a_row_for_each_picture(tmp_path: Path) -> None:
     body = b'{"input": ["data:image/jpeg;base64,AA==", "data:image/jpeg;base64,AA=="]}'
     front = chained(program("shim.py"), answering(NUMBERS))
-    with (
-        front(Behind((), HERE, tmp_path)) as port,
-        socket.create_connection((HERE, port)) as connection,
-    ):
+    with front(Behind((), HERE, tmp_path)) as port, socket.create_connection((HERE, port)) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         head, _, rows = connection.recv(1 << 20).partition(b"\r\n\r\n")
         while len(rows) < 2 * 4 * NUMBERS:

@@ -1,7 +1,5 @@
 """The machine that benchmarks/simulating/baselines.py simulates: what its noise does, and how gates judge."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The simulation of drift calls what the report calls, on runs whose change is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

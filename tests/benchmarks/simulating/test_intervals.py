@@ -1,7 +1,5 @@
 """What counts as covered, and what is drawn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Coordinated omission by simulation keeps what the report says of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

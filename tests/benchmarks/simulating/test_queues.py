@@ -1,7 +1,5 @@
 """The simulated queues keep the laws that are known of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The planted truths are what they are called, and each study of them has its repeats."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

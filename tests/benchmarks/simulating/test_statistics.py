@@ -1,7 +1,5 @@
 """`python -m benchmarks.statistics`: which modules it runs, in which order it shows them, its exit code."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

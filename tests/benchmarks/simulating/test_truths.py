@@ -1,7 +1,5 @@
 """Planted truths have the percentiles, the spread and the correlation that they state."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A soak's ledger, as short as one can be."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

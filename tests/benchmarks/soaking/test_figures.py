@@ -1,7 +1,5 @@
 """A soak is judged by its processes and by its ledger together; doubt is said."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Slopes, rises, descriptors and percentiles, judged as pure functions."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

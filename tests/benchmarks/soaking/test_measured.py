@@ -1,7 +1,5 @@
 """What a soak takes from its ledger, and what a study says of itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A soak looks at processes and files from outside."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

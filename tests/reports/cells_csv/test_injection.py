@@ -1,7 +1,5 @@
 """A stranger's ledger: what is in it stays text in every file and on the terminal. Pages: test_browser.py."""
 
-from __future__ import annotations
-
 import csv
 import re
 import subprocess

@@ -8,6 +8,7 @@ import pytest
 
 from reports.cells_csv.columns import COLUMNS, render_csv
 from reports.cells_csv.rows import rows_of
+from reports.cells_csv.sides import load_side
 from reports.ledger.ledger import LedgerError
 from reports.study.study import load_study
 from tests.reports.builder import Book
@@ -52,10 +53,12 @@ def test_of_an_older_plan_the_server_is_the_backend(tmp_path: Path) -> None:
     book.add("onnx-http", 1, 1, {"w0": [9_000_000] * 40})
     book.add("trt-grpc", 1, 1, {"w0": [9_000_000] * 40})
     book.plan("trt-grpc", 1, 8)  # which was not begun
+    book.footer("interrupted")
     assert [told(row) for row in rows(book, tmp_path)] == [
         ("openclip_vit_b32", "", "onnx", ""),
         ("", "", "trt", ""),
     ]
+    assert load_side(str(tmp_path)).status == "interrupted"
 
 
 @pytest.mark.parametrize("name", LATER)

@@ -28,6 +28,7 @@ def test_each_worker_has_what_it_told_itself() -> None:
         path_line(tag, "w1", connections=70) | warm_up,
         drained_line(tag, "w1", 7, 123) | warm_up,
         drained_line(tag, "w1", 2, 123) | {"users_ns": 3_000 * MS},
+        drained_line(tag, "w3", 9, 0),
         drained_line(tag, "w3", 4, 0),
         {"kind": "drained", **tag, "worker": "w0", "phase": "measure", "error": "timed out"},
     ):

@@ -1,7 +1,5 @@
 """The study of docs/frames.md: a GPU that throttles, a client without CPU left, a worker that fails."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

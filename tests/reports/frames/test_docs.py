@@ -1,7 +1,5 @@
 """docs/frames.md and its notebook: their code runs on a study, and gives what they show."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

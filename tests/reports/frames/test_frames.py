@@ -1,7 +1,5 @@
 """The frames of a study hold what its CSV files hold, with types, and with doubts beside."""
 
-from __future__ import annotations
-
 import csv
 import io
 import subprocess

@@ -1,7 +1,5 @@
 """The single requests of a study as a frame, and files that are none."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

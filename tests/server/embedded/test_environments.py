@@ -1,7 +1,5 @@
 """Folders that tritonserver's Python backend leaves in /tmp: ours are removed, others' are not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A worker watches the garbage collector to its end; other tests are not to be watched."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What a worker's connections did since the last look, from readings of a played kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

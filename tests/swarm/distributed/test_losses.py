@@ -1,7 +1,5 @@
 """Workers that are lost, fall silent, go missing or come late, and what becomes of the run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

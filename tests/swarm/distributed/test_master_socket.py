@@ -1,7 +1,5 @@
 """The master's port, on a real socket: strangers are not heard, workers are."""
 
-from __future__ import annotations
-
 from locust.rpc.protocol import Message
 from locust.rpc.zmqrpc import Client
 

@@ -1,7 +1,5 @@
 """The forms of our own messages: those that we send have them, and others do not."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """What a worker ships of a second: its windows and health, and the path of its connections, by phase."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The fields of `struct tcp_info`, as many as a kernel tells."""
 
-from __future__ import annotations
-
 import socket
 import struct
 

@@ -1,7 +1,5 @@
 """Which connections are the users': the kernel is asked, with real servers on the other side."""
 
-from __future__ import annotations
-
 import socket as plain_socket
 from collections.abc import Iterator
 from contextlib import ExitStack

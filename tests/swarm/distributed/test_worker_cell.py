@@ -1,7 +1,5 @@
 """What a worker makes of a cell, and what it lacks on its own host: a token, a file, a connection, TLS."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

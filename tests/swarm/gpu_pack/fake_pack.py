@@ -1,7 +1,5 @@
 """A pack in small: a pip that only notes what it is asked, sources, and the real program that runs it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

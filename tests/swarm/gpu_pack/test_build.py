@@ -1,7 +1,5 @@
 """What goes into a pack, and into which of its parts."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

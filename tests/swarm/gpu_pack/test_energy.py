@@ -1,7 +1,5 @@
 """Energy, clocks and memory as a table, from the files of a study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from swarm.gpu_pack import energy

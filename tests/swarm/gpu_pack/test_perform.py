@@ -1,7 +1,5 @@
 """Steps in the time there is: each leaves its results, what is done is not run again, and the rest waits."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """gpu-pack/run as a host's Python runs it: parts that come one by one, broken ones, and setting up once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

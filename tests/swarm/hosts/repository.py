@@ -1,7 +1,5 @@
 """Small git repositories for what hosts are sent."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real sshd on loopback, for this user alone, with keys of its own: what an ssh host is tested with."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """Is a host fit? What it says of itself, over a real ssh too, and what is made of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

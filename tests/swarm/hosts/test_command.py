@@ -1,7 +1,5 @@
 """`python -m swarm hosts`: what it prints, and its exit codes."""
 
-from __future__ import annotations
-
 import functools
 import platform
 import sys

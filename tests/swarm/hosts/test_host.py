@@ -1,7 +1,5 @@
 """The command lines that start workers on hosts of every kind."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 or are refused in one sentence; no shell reads them.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

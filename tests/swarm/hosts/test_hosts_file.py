@@ -1,7 +1,5 @@
 """hosts.toml: what may stand in it, and what is said of what may not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

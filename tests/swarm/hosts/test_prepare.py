@@ -1,7 +1,5 @@
 """What makes an ssh host ready: what is sent, in which steps, and what is said where one fails."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import shlex

@@ -1,7 +1,5 @@
 """Workers on the far side of a real sshd: what they are told, the tunnel, and that they end with us."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

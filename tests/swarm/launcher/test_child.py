@@ -1,7 +1,5 @@
 """What a launcher starts: how many workers where, of which study, and under a supervisor."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

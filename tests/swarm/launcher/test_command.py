@@ -1,7 +1,5 @@
 """The command line of `python -m swarm run`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Processes that a killed launcher has left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

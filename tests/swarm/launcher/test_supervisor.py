@@ -1,7 +1,5 @@
 """A supervised command ends with whoever started it, whatever ends that, and passes on what it has to say."""
 
-from __future__ import annotations
-
 import ast
 import os
 import signal

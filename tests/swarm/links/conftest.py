@@ -1,7 +1,5 @@
 """Links by our forwarder, whatever this kernel has: a test of its own emulator asks for that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Whether links can be had here, a server and clients at either side of them, and what is left of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`python -m swarm link`: what it prints, how it ends, and that it leaves nothing."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """Links to this machine's own servers: what TCP sees over them, and that nothing is left of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

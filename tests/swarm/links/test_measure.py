@@ -1,7 +1,5 @@
 """What a link is measured to do, on real ones, and how far from its profile is too far."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Links by the kernel's emulator: its orders to the letter, and its parts joined with another queue."""
 
-from __future__ import annotations
-
 import json
 import os
 

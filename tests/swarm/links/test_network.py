@@ -1,7 +1,5 @@
 """Networks, for real: who reaches whom by which address, and that nothing is left of them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Link profiles: what is packaged, what a user's file adds, and what no profile can be."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

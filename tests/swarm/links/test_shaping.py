@@ -1,7 +1,5 @@
 """The arithmetic of an emulated link: delay, rate, queue and loss, on a clock that stands where it is put."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from swarm.links.forwarder import Lane, new_lane

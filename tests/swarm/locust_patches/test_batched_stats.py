@@ -1,7 +1,5 @@
 """Locust's statistics in batches are its own, figure for figure, whenever they are read."""
 
-from __future__ import annotations
-
 from locust import env, stats
 from locust.env import Environment
 from locust.stats import RequestStats, StatsEntry

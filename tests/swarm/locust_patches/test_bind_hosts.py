@@ -1,7 +1,5 @@
 """What is bound where, and what is said of it."""
 
-from __future__ import annotations
-
 from locust.argument_parser import get_parser
 
 import argparse

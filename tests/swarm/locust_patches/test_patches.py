@@ -1,7 +1,5 @@
 """What a process is tuned to: memory given back before a load, and words where no master answers."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import os

@@ -1,7 +1,5 @@
 """The rates in Locust's own tables: a cell's over the time it was measured, warm-ups in rows of their own."""
 
-from __future__ import annotations
-
 from locust import stats
 from locust.env import Environment
 from locust.stats import RequestStats, get_stats_summary, print_percentile_stats, print_stats

@@ -1,7 +1,5 @@
 """Where people read of options: --help of a study and of the launcher, the web form, docs/options.md."""
 
-from __future__ import annotations
-
 from locust.argument_parser import get_parser
 
 import os

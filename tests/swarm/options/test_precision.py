@@ -1,7 +1,5 @@
 """The precisions that a study can ask for are those of its servers, which it may not import."""
 
-from __future__ import annotations
-
 from server.spec import PRECISIONS
 from swarm.options import model
 

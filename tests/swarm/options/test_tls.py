@@ -1,7 +1,5 @@
 """Options of TLS: files and combinations that serve, and the sentence for those that do not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

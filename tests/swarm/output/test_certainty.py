@@ -1,7 +1,5 @@
 """How sure a look at a measure phase under way must be, so that all looks together are."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

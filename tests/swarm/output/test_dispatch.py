@@ -1,7 +1,5 @@
 """Events: what they tell, to whom, in which order, and what becomes of listeners that are slow or raise."""
 
-from __future__ import annotations
-
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import time

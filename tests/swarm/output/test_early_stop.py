@@ -1,7 +1,5 @@
 """Thresholds that stop a study: only what is certain, of the measure phase, after the seconds asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

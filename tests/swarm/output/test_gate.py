@@ -1,7 +1,5 @@
 """The gate of a study: what is refused before any load, what is kept, and who is asked for verdicts."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

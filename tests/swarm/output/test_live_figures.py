@@ -1,7 +1,5 @@
 """What is shown while a study runs is what its report says of the same seconds afterwards."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Live figures over real HTTP, as Prometheus would parse them."""
 
-from __future__ import annotations
-
 import http.client
 import itertools
 from collections import Counter

@@ -1,7 +1,5 @@
 """The fold of the run under way: when its seconds are told, how often, and with which figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

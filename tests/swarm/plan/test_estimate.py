@@ -1,7 +1,5 @@
 """How long a plan takes, before it runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Where GPUs are read: this machine's for servers that run on it, and dcgm-exporter's page for all."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from typing import Any

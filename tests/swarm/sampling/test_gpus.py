@@ -1,7 +1,5 @@
 """What NVML tells of local GPUs, from a stand-in for it; and which servers are local."""
 
-from __future__ import annotations
-
 import math
 import os
 import runpy

@@ -1,7 +1,5 @@
 """The master's machine: how busy its processors were, and what its network has carried."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The Kubernetes API over real HTTP: what is read each second, and what is refused before any load."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Readings of a Deployment, its autoscaler and its pods: what is told, and what is not invented."""
 
-from __future__ import annotations
-
 import pytest
 
 from swarm.sampling.kubernetes import autoscaler_reading, deployment_reading, millicores, pods_reading

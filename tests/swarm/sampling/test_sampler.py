@@ -1,7 +1,5 @@
 """A record each second: when, of what, and what becomes of sources that fail, hang or are slow."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What servers hold in memory: of real process trees, of played ones, and in the ledger."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

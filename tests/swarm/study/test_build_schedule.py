@@ -1,7 +1,5 @@
 """Studies whose load has a course: where options say of which, and where they have no say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

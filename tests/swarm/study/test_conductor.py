@@ -1,7 +1,5 @@
 """The conductor walks runs: what it asks, what it writes, what it makes of losses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The end of a study: who decides on its exit code."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which batch sizes are asked for before a cell is measured, and what is told of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What options say of endpoints of any model, and which of these share a server."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """--endpoint NAME=TARGET: what URLs and files become, and one sentence for whatever is wrong with them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

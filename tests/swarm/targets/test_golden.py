@@ -1,7 +1,5 @@
 """Golden embeddings by space: of the first endpoint that computes, or of a file."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Queue delay and instances of a real tritonserver set and put back, and servers that let nobody."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager

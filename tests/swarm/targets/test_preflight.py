@@ -1,7 +1,5 @@
 """What first answers show of an endpoint of any model, and the sentence where they do not fit it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator

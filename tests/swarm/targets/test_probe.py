@@ -1,7 +1,5 @@
 """What a probe reads from the answers of an endpoint, and the file that it writes of it."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where targets are, and the doubts and warnings that follow from it."""
 
-from __future__ import annotations
-
 import pytest
 
 from swarm.targets.servers import caveats_of, elsewhere, in_clear, record_of, told

@@ -1,7 +1,5 @@
 """A target that is not what its URL says is refused by one sentence, before any load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The form that starts a study: its parts, its plan, and what is refused before anything starts."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 from collections.abc import Mapping

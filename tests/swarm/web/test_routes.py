@@ -1,7 +1,5 @@
 """The live page over HTTP, by Flask's test client: what it serves, to whom, and with which headers."""
 
-from __future__ import annotations
-
 from locust.web import WebUI
 
 import subprocess

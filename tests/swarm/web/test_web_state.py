@@ -1,7 +1,5 @@
 """What the live page knows of a study: finished cells, progress, what is new, what was forgotten."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

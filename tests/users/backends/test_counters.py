@@ -1,7 +1,5 @@
 """Reading a server's counters, over real HTTP; Triton's gRPC stub is a stand-in."""
 
-from __future__ import annotations
-
 import json
 import platform
 import time

@@ -1,7 +1,5 @@
 """Facts of backends in a ledger, and ledgers of version 1, whose headers say nothing of them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, fields
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How a server is set up, by its own word: Triton's over both protocols, the service's, and nobody's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

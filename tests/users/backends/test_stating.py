@@ -1,7 +1,5 @@
 """What servers by URL say that they hold, and strangers, who say anything."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests that are built from their pictures while they are measured: the same as those prepared before."""
 
-from __future__ import annotations
-
 from locust.env import Environment
 
 import time

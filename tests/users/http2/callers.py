@@ -1,7 +1,5 @@
 """Users of the own gRPC wire who send bytes as they are, so that tests choose every byte of both ways."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 

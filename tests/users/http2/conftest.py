@@ -1,7 +1,5 @@
 """A listener for each test, and a watch on what gevent's hub is told of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

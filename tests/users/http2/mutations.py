@@ -1,7 +1,5 @@
 """How a server's good bytes are spoilt: each takes their frames, and gives bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from random import Random
 

@@ -1,7 +1,5 @@
 """Answers in every form that gRPC and HTTP/2 allow, and what those are taken for that they do not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

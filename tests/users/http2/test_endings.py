@@ -1,7 +1,5 @@
 """Calls that end before their answer: deadlines, kills, servers that hang up, hang, or say nothing."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os

@@ -1,7 +1,5 @@
 """A server's windows and frame sizes, also where they change in the middle of an upload."""
 
-from __future__ import annotations
-
 import gevent
 import pytest
 

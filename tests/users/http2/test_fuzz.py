@@ -6,8 +6,6 @@ answered well: one may fail, where what was spoilt is still in the connection, b
 `-s` shows the table.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import zlib

@@ -1,7 +1,5 @@
 """What a server must not send: an error of one kind, the connection closed or its stream reset, no hang."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.users.http2.callers import Asked, Callers, Listener, callers, ended, kinds

@@ -1,7 +1,5 @@
 """Calls that are given up by the thousand on one connection, as in an outage with short deadlines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import gevent

@@ -1,7 +1,5 @@
 """How many calls a server lets in, and which calls are begun anew where it has not processed them."""
 
-from __future__ import annotations
-
 from unittest.mock import ANY
 
 import gevent

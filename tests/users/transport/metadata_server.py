@@ -1,7 +1,5 @@
 """A gRPC server of grpcio's that answers each call with the metadata whose names begin with `x-`."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

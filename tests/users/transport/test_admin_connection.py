@@ -1,7 +1,5 @@
 """The study's own questions: over TLS, with the token, and to nobody but the target."""
 
-from __future__ import annotations
-
 import socket as plain_socket
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The phase `connect`: of requests for which a connection was made, the host's name looked up included."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

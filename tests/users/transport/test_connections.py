@@ -1,7 +1,5 @@
 """Channels by their names, and what the kernel of a real server sees of each kind over gRPC."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

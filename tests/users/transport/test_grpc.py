@@ -3,8 +3,6 @@
 The server is in the client's own event loop: each of its pauses begins when what comes before has happened.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import closing

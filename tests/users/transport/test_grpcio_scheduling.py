@@ -5,8 +5,6 @@ share of all bytes: with N equal calls (N + 1) / 2N where each is sent whole bef
 where they share the connection evenly.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Headers of an endpoint, whose values are in the environment: on every way of sending, and in no text."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace

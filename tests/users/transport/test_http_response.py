@@ -1,7 +1,5 @@
 """Answers of every form against a real socket: read whole, the connection kept or not, strangers refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any

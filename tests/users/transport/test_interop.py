@@ -3,8 +3,6 @@
 `python -m benchmarks.interop` asks more servers the same, which must be brought from registries first.
 """
 
-from __future__ import annotations
-
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The server runs in the client's own event loop, so each of its pauses begins whe
 the client's side has happened, and is timed by the same clock.
 """
 
-from __future__ import annotations
-
 from locust.env import Environment
 
 import json

@@ -1,7 +1,5 @@
 """Shared connections of HTTP against a real server: fair turns, whole timeouts, and no connection lost."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Sockets that hold nothing back, and a request's deadline: the whole time for each, whatever came before."""
 
-from __future__ import annotations
-
 import socket
 
 import gevent

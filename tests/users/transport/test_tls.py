@@ -1,7 +1,5 @@
 """TLS on every way of sending, against real servers and certificates good and bad."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 

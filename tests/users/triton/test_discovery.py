@@ -1,7 +1,5 @@
 """Contracts from what servers say: metadata and configurations as Triton and MLServer give them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """An ensemble's counters, put together from what a real tritonserver 2.51 answered, over both protocols."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext

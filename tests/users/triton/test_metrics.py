@@ -1,7 +1,5 @@
 """Triton's metrics page: what is read of it, over which connection, and at which address."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

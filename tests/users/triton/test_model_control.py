@@ -1,7 +1,5 @@
 """A model's configuration with other settings: what stays, what changes, and where instances go."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.swarm.targets.test_model_control import BATCHED

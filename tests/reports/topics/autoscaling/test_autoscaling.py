@@ -1,7 +1,5 @@
 """Loads with a course: their stages and seconds, what Kubernetes did meanwhile, and whether it helped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A declared gRPC method: requests as its own protobuf reads them, and vectors out of its answers."""
 
-from __future__ import annotations
-
 import base64
 import importlib
 import io

@@ -1,7 +1,5 @@
 """A declared HTTP endpoint: its requests, the vectors of its answers, and the times it states."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import dataclass, field, replace

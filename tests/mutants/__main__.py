@@ -59,6 +59,8 @@ do_not_mutate_patterns = ['raise \\w+\\("']
 """
 STRICT = re.compile(r", (strict=\w+)?\)")
 TEXT = re.compile(r'f?"[^"]*"')
+PROGRESS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+"""What mutmut's lines begin with that only say how far it is."""
 MYPY = ("--output=json", "--disable-error-code=has-type", "--no-warn-unused-ignores", "--no-warn-unreachable")
 
 
@@ -162,6 +164,7 @@ def planted(place: Path, names: Sequence[str], processes: int) -> None:
         code = subprocess.run(command, cwd=place, stdout=log, stderr=subprocess.STDOUT).returncode
     if code:
         said = (place / "log").read_text(encoding="utf-8").replace("\r", "\n").splitlines()
+        said = [line for line in said if line and line[0] not in PROGRESS]
         raise SystemExit(
             "\n".join([*said[-30:], f"mutmut ended with exit code {code}; its log: {place / 'log'}"])
         )

@@ -10,7 +10,6 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from reports.__main__ import main
 from reports.ledger import axes
@@ -45,29 +44,18 @@ def refusal(text: str) -> str:
     return ""
 
 
-def of_users(entry: dict[str, Any]) -> int:
-    """What the assignment has of it that a worker makes of the master's message."""
-    message = {**entry, "endpoint": CELL.endpoint.to_dict(), "addresses": {}}
-    made = assignment_of(message, STUDY, IMAGES)
-    return int(vars(made)["think_ms"])
-
-
-def written(folder: Path, entries: list[dict[str, Any]]) -> None:
-    """A ledger with these runs, and all reports of it."""
-    book = Book()
-    for entry in entries:
-        tag = book.add("pytorch-http", 1, 8, {"w0": [10 * MS] * 1_000}, axes={"variant": entry["variant"]})
-        book.header["plan"][-1] = {**entry, "cell": tag["cell"]}
-    book.footer()
-    book.write(folder)
-    (folder / "thresholds.toml").write_text(GATES)
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["gate", str(folder)]) == 3, "one run decides nothing"
-        assert main(["show", "--quiet", str(folder)]) == 0
-
-
 entries = [PlannedRun(cell, 1).to_record() for cell in cross([CELL], options("0,250").axes)]
-written(Path(sys.argv[1]), entries)
+folder, book = Path(sys.argv[1]), Book()
+for entry in entries:
+    tag = book.add("pytorch-http", 1, 8, {"w0": [10 * MS] * 1_000}, axes={"variant": entry["variant"]})
+    book.header["plan"][-1] = {**entry, "cell": tag["cell"]}
+book.footer()
+book.write(folder)
+(folder / "thresholds.toml").write_text(GATES)
+with contextlib.redirect_stdout(io.StringIO()):
+    assert main(["gate", str(folder)]) == 3, "one run decides nothing"
+    assert main(["show", "--quiet", str(folder)]) == 0
+message = {**entries[1], "endpoint": CELL.endpoint.to_dict(), "addresses": {}}
 shown = " ".join(PARSER.format_help().split())
 told = {
     "imported": axes.__file__,
@@ -75,6 +63,7 @@ told = {
     "in_form": "think_ms" in PARSER.args_included_in_web_ui,
     "refused": refusal("1s"),
     "planned": [[entry["cell"], entry["think_ms"]] for entry in entries],
-    "of_users": of_users(entries[1]),
+    # What the assignment has that a worker makes of the master's message.
+    "of_users": vars(assignment_of(message, STUDY, IMAGES))["think_ms"],
 }
 print(json.dumps(told))

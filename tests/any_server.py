@@ -14,13 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 DIMENSION = 24
-PICTURE, OPEN = [-1, 3, 384, 384], [-1, 3, -1, -1]
-MODELS: dict[str, tuple[list[int], int]] = {
-    "siglip": (PICTURE, 8),
-    "depth": ([-1, 4, 384, 384], 8),
-    "open": (OPEN, 8),
-    "plain": (PICTURE, 0),
-}
+PICTURE, DEEP, OPEN = [-1, 3, 384, 384], [-1, 4, 384, 384], [-1, 3, -1, -1]
+MODELS = {"siglip": (PICTURE, 8), "depth": (DEEP, 8), "open": (OPEN, 8), "plain": (PICTURE, 0)}
 
 
 def vector(text: str) -> list[float]:

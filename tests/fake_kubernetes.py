@@ -40,9 +40,7 @@ class Cluster:
             f"/api/v1{of}/pods": self.pods,
             f"{apps}{of}/deployments": lambda: listed("Deployment", [self.deployment()]),
             f"{apps}{of}/deployments/{DEPLOYMENT}": self.deployment,
-            f"{scaling}{of}/horizontalpodautoscalers": lambda: listed(
-                "HorizontalPodAutoscaler", [self.scaler()] if self.autoscaler else []
-            ),
+            f"{scaling}{of}/horizontalpodautoscalers": self.scalers,
             **(scalers if self.autoscaler else {}),
         }
 
@@ -57,11 +55,9 @@ class Cluster:
     @property
     def ready(self) -> int:
         """What it wanted a while ago."""
-        now = time.monotonic()
-        desired = self.desired
-        return max(
-            n for n, at in self.asked.items() if n <= desired and (n == LEAST or now >= at + self.lag_s)
-        )
+        now, desired = time.monotonic(), self.desired
+        ready = [n for n, at in self.asked.items() if n == LEAST or now >= at + self.lag_s]
+        return max(n for n in ready if n <= desired)
 
     @property
     def cpu_pct(self) -> int:
@@ -85,36 +81,29 @@ class Cluster:
         """An autoscaling/v2 HorizontalPodAutoscaler by CPU."""
         current = {"averageUtilization": self.cpu_pct, "averageValue": f"{5 * self.cpu_pct}m"}
         target = {"type": "Utilization", "averageUtilization": TARGET_PCT}
-        return {
-            "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": f"{DEPLOYMENT}-cpu", "namespace": NAMESPACE},
-            "spec": {
-                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": DEPLOYMENT},
-                "minReplicas": LEAST,
-                "maxReplicas": MOST,
-                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
-            },
-            "status": {
-                "currentReplicas": self.ready,
-                "desiredReplicas": self.desired,
-                "currentMetrics": [{"type": "Resource", "resource": {"name": "cpu", "current": current}}],
-                "conditions": [{"type": "ScalingActive", "status": "True", "reason": "ValidMetricFound"}],
-            },
-        }
+        wanted = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+        found = {"type": "Resource", "resource": {"name": "cpu", "current": current}}
+        active = {"type": "ScalingActive", "status": "True", "reason": "ValidMetricFound"}
+        scaled = {"apiVersion": "apps/v1", "kind": "Deployment", "name": DEPLOYMENT}
+        metadata = {"name": f"{DEPLOYMENT}-cpu", "namespace": NAMESPACE}
+        spec = {"scaleTargetRef": scaled, "minReplicas": LEAST, "maxReplicas": MOST, "metrics": [wanted]}
+        status = {"currentReplicas": self.ready, "desiredReplicas": self.desired}
+        status |= {"currentMetrics": [found], "conditions": [active]}
+        return {"kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec, "status": status}
+
+    def scalers(self) -> dict[str, Any]:
+        """The one, or none."""
+        return listed("HorizontalPodAutoscaler", [self.scaler()] if self.autoscaler else [])
 
     def pods(self) -> dict[str, Any]:
         """One for each replica; those that are not ready are pending."""
         ready = self.ready
-        made = [
-            {
-                "metadata": {"name": f"{DEPLOYMENT}-{number}"},
-                "status": {
-                    "phase": "Running" if number < ready else "Pending",
-                    "containerStatuses": [{"name": "service", "restartCount": 0, "ready": number < ready}],
-                },
-            }
-            for number in range(self.desired)
-        ]
+        made = []
+        for number in range(self.desired):
+            container = {"name": "service", "restartCount": 0, "ready": number < ready}
+            phase = "Running" if number < ready else "Pending"
+            status = {"phase": phase, "containerStatuses": [container]}
+            made.append({"metadata": {"name": f"{DEPLOYMENT}-{number}"}, "status": status})
         return listed("Pod", made)
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
@@ -151,8 +140,8 @@ def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
-    parser.add_argument("--service", default="")
-    parser.add_argument("--at", default="")
+    for option in ("--service", "--at"):
+        parser.add_argument(option, default="")
     parser.add_argument("--lag-s", type=float, default=2)
     parser.add_argument("--no-autoscaler", action="store_true")
     options = parser.parse_args()

@@ -16,6 +16,16 @@ def fail(*_: object) -> Any:
     raise NVMLError("GPU is lost")
 
 
+def telling(value: Any, *, of: int | None = None, not_of: int | None = None) -> Any:
+    """A function that says the same of every GPU but one, where it is asked for what it knows."""
+
+    def function(self: Any, handle: int, *asked: int) -> Any:
+        assert asked == (() if of is None else (of,))
+        return fail() if handle == not_of else value
+
+    return function
+
+
 class FakeNvml:
     """Two GPUs, the second of which does not tell its power; `replaced` functions answer otherwise.
 
@@ -57,48 +67,23 @@ class FakeNvml:
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
         return SimpleNamespace(used=1000 + handle, total=80 * GIB)
 
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: int) -> int:
-        return fail() if handle == 1 else 12_500
-
-    def nvmlDeviceGetPowerUsage(self, handle: int) -> int:
-        return fail() if handle == 1 else 250_500
-
-    def nvmlDeviceGetEnforcedPowerLimit(self, handle: int) -> int:
-        return fail() if handle == 1 else 400_000
-
-    def nvmlDeviceGetClockInfo(self, handle: int, clock: int) -> int:
-        assert clock == self.NVML_CLOCK_SM
-        return 1395
-
-    def nvmlDeviceGetMaxClockInfo(self, handle: int, clock: int) -> int:
-        assert clock == self.NVML_CLOCK_SM
-        return 1410
-
-    def nvmlDeviceGetTemperature(self, handle: int, sensor: int) -> int:
-        return 40
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: int) -> int:
-        return POWER_CAP
-
-    def nvmlDeviceGetCurrPcieLinkGeneration(self, handle: int) -> int:
-        return 3
-
-    def nvmlDeviceGetMaxPcieLinkGeneration(self, handle: int) -> int:
-        return 4
-
-    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: int) -> int:
-        return 16
-
-    def nvmlDeviceGetMaxPcieLinkWidth(self, handle: int) -> int:
-        return 16
+    nvmlDeviceGetTotalEnergyConsumption = telling(12_500, not_of=1)
+    nvmlDeviceGetPowerUsage = telling(250_500, not_of=1)
+    nvmlDeviceGetEnforcedPowerLimit = telling(400_000, not_of=1)
+    nvmlDeviceGetClockInfo = telling(1395, of=NVML_CLOCK_SM)
+    nvmlDeviceGetMaxClockInfo = telling(1410, of=NVML_CLOCK_SM)
+    nvmlDeviceGetTemperature = telling(40, of=NVML_TEMPERATURE_GPU)
+    nvmlDeviceGetCurrentClocksThrottleReasons = telling(POWER_CAP)
+    nvmlDeviceGetCurrPcieLinkGeneration = telling(3)
+    nvmlDeviceGetMaxPcieLinkGeneration = telling(4)
+    nvmlDeviceGetCurrPcieLinkWidth = telling(16)
+    nvmlDeviceGetMaxPcieLinkWidth = telling(16)
+    nvmlDeviceGetMigMode = telling([1, 1], not_of=0)
 
     def nvmlDeviceGetPcieThroughput(self, handle: int, counter: int) -> int:
         """KB a second."""
         self.asked_of_pcie.append(handle)
         return 1_000_000 * (1 + counter)
-
-    def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:
-        return fail() if handle == 0 else [1, 1]
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:
         return [SimpleNamespace(pid=pid, usedGpuMemory=None) for pid in self.processes[handle]]

@@ -47,11 +47,7 @@ def wrong_embedding(image: str) -> str:
 
 
 def stall_left_s(now_s: float, stall_s: float, every_s: float) -> float:
-    """Seconds until the stall that is on at `now_s` ends, or 0.
-
-    >>> stall_left_s(41.5, 2, 20), stall_left_s(42.5, 2, 20)
-    (0.5, 0)
-    """
+    """Seconds until the stall that is on at `now_s` ends, or 0: of 2 s every 20 s, 0.5 at 41.5 s."""
     return max(0, stall_s - now_s % every_s) if every_s else 0
 
 
@@ -174,13 +170,11 @@ class Service:
 
     def metrics(self) -> str:
         """Counters in Prometheus' text format."""
-        lines = [f"inferswarm_requests_total {self.requests}", f"inferswarm_images_total {self.images}"]
-        lines.append(f"inferswarm_failures_total {self.failures}")
+        counts = {"requests": self.requests, "images": self.images, "failures": self.failures}
+        lines = [f"inferswarm_{name}_total {count}" for name, count in counts.items()]
         parts = {"decode": 0.0, "preprocess": 0.0, "queue": 0.0, "compute": self.compute_s}
-        for part, seconds in parts.items():
-            lines.append(f"# TYPE inferswarm_{part}_seconds summary")
-            lines.append(f"inferswarm_{part}_seconds_sum {seconds}")
-            lines.append(f"inferswarm_{part}_seconds_count {self.requests}")
+        for name, seconds in ((f"inferswarm_{part}_seconds", took) for part, took in parts.items()):
+            lines += [f"# TYPE {name} summary", f"{name}_sum {seconds}", f"{name}_count {self.requests}"]
         return "\n".join(lines) + "\n"
 
 

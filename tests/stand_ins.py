@@ -18,14 +18,9 @@ def stand_in(script: str, *options: str) -> Iterator[str]:
     port = free_port()
     process = subprocess.Popen([sys.executable, str(HERE / script), str(port), *options])
     try:
-        wait_for(port, process)
+        wait_until(lambda: is_listening(port) or process.poll() is not None, PATIENCE_S)
+        assert process.poll() is None, f"the stand-in ended with exit code {process.returncode}"
         yield f"127.0.0.1:{port}"
     finally:
         process.kill()
         process.wait()
-
-
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Until somebody accepts connections there."""
-    wait_until(lambda: is_listening(port) or process.poll() is not None, PATIENCE_S)
-    assert process.poll() is None, f"the stand-in ended with exit code {process.returncode}"

@@ -12,13 +12,8 @@ from users.backends.registry import backends
 ROOT = Path(__file__).parent.parent
 ROOMS = ("swarm", "users", "reports")
 HOMES = (
-    "users/backends/embed_service.py",
-    "users/backends/triton.py",
-    "users/backends/v2.py",
-    "users/backends/declared.py",
-    "users/triton/",
-    "users/codecs/v2_",
-    "reports/version_1.py",
+    *(f"users/backends/{name}.py" for name in ("embed_service", "triton", "v2", "declared")),
+    *("users/triton/", "users/codecs/v2_", "reports/version_1.py"),
 )
 """The backends' own files, what theirs share, and what ledgers of old left unsaid."""
 FAMILY = "triton"
@@ -38,20 +33,16 @@ ALLOWED = {
     for name in ("pytorch", "onnx", "trt", "gateway")
 } | {
     **{(f"swarm/{place}.py", "trt"): FLAG for place in ("options/model", "targets/endpoints")},
-    ("users/__init__.py", "pytorch"): "the users of the published studies",
-    ("users/__init__.py", "onnx"): "the users of the published studies",
+    **{("users/__init__.py", name): "the users of the published studies" for name in ("pytorch", "onnx")},
     **{("swarm/options/endpoint_url.py", name): SCHEME for name in (FAMILY, "v2", "rpc", "service")},
     ("swarm/options/endpoint_fields.py", FAMILY): SCHEME,
     ("swarm/targets/discover.py", FAMILY): "what a model takes is asked by its API",
-    ("swarm/options/model.py", FAMILY): EXAMPLE,
-    ("swarm/targets/probe.py", FAMILY): EXAMPLE,
+    **{(f"swarm/{place}.py", FAMILY): EXAMPLE for place in ("options/model", "targets/probe")},
     ("swarm/gpu_pack/build.py", FAMILY): "a file of requirements",
-    ("swarm/options/model.py", "onnx"): EXAMPLE,
-    ("reports/gates/require.py", "onnx"): EXAMPLE,
+    **{(f"{place}.py", "onnx"): EXAMPLE for place in ("swarm/options/model", "reports/gates/require")},
+    **{(f"reports/{place}.py", "emulated"): STATED for place in ("backend_facts", "cells_csv/sides")},
     ("swarm/output/results_folder.py", "emulated"): STATED,
     ("users/backends/asking.py", "emulated"): STATED,
-    ("reports/backend_facts.py", "emulated"): STATED,
-    ("reports/cells_csv/sides.py", "emulated"): STATED,
     ("users/endpoint.py", "null"): "the model of every floor, and what ledgers call its backend",
     ("reports/gates/select.py", "null"): "what ledgers call a floor's backend",
     ("reports/cells_csv/sides.py", "null"): "JSON's word for nothing",
@@ -101,25 +92,18 @@ def test_a_backend_is_named_in_its_own_file_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "names"),
+    ("words", "names"),
     [
-        ("onnx", {"onnx"}),
-        ("openvino-", {"openvino"}),
-        ("skip_trt()", {"trt"}),
-        ("ONNX_PORT()", {"onnx"}),
-        ("emulated-", {"emulated"}),
-        ("gateway", {"gateway"}),
-        ("null", {"null"}),
-        ("triton_trace()", {"triton"}),
-        ("of a gateway", set()),
-        ("service", {"service"}),
-        ("service_time", set()),
-        ("v2-grpc", {"v2"}),
-        ("nullable", set()),
-        ("emulated()", set()),
-        ("ONNX Runtime", set()),
-        ("strt", set()),
+        (("onnx", "ONNX_PORT()"), {"onnx"}),
+        (("openvino-",), {"openvino"}),
+        (("skip_trt()",), {"trt"}),
+        (("emulated-",), {"emulated"}),
+        (("null",), {"null"}),
+        (("triton_trace()",), {"triton"}),
+        (("service",), {"service"}),
+        (("v2-grpc",), {"v2"}),
+        (("of a gateway", "service_time", "nullable", "emulated()", "ONNX Runtime", "strt"), set()),
     ],
 )
-def test_what_counts_as_a_name(word: str, names: set[str]) -> None:
-    assert named_by(word) == names
+def test_what_counts_as_a_name(words: tuple[str, ...], names: set[str]) -> None:
+    assert [named_by(word) for word in words] == [names] * len(words)

@@ -5,7 +5,7 @@ import functools
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,9 +22,7 @@ BETWEEN = {
         *("reports.fold", "reports.caveats", "reports.summary", "reports.study"),
         *("reports.stats", "reports.gates"),
     },
-    "users": set(),
-    "server": set(),
-    "reports": set(),
+    **{room: set[str]() for room in ("users", "server", "reports")},
 }
 """What a room sees of others: a room's name stands for all of it, but `reports` for its own modules alone."""
 NEVER = {"reports": {"locust", "gevent", "torch"}, "users": {"torch"}, "swarm": {"torch"}}
@@ -53,12 +51,8 @@ def imports(path: Path) -> set[str]:
 
 def package_of(name: str) -> str:
     """The package of ours that a module lies in; nothing for a package itself, and for others'."""
-    path = ROOT / name.replace(".", "/")
-    return (
-        name.rpartition(".")[0]
-        if name.partition(".")[0] in ROOMS and path.with_suffix(".py").exists()
-        else ""
-    )
+    is_ours = name.partition(".")[0] in ROOMS
+    return name.rpartition(".")[0] if is_ours and (ROOT / f"{name.replace('.', '/')}.py").exists() else ""
 
 
 @functools.cache
@@ -92,9 +86,7 @@ def drawn() -> dict[str, Package]:
         name, text, own, others = (cell.strip() for cell in line.strip("|").split("|"))
         package, room = name.strip("`"), name.strip("`").partition(".")[0]
         within = {word if word == room else f"{room}.{word}" for word in own.split(", ") if word}
-        found[package] = Package(
-            text, frozenset(within), frozenset(word for word in others.split(", ") if word)
-        )
+        found[package] = Package(text, frozenset(within), frozenset(filter(None, others.split(", "))))
     return found
 
 
@@ -124,13 +116,9 @@ def test_rooms_see_of_each_other_what_they_may() -> None:
 
 def test_a_class_has_a_name_of_its_own() -> None:
     """Users of locustfiles apart: Locust shows them by the names that all studies know them by."""
-    found = defaultdict[str, list[str]](list)
-    for room in set(ROOMS) - {"locustfiles"}:
-        for path in (ROOT / room).rglob("*.py"):
-            for node in ast.parse(path.read_text()).body:
-                if isinstance(node, ast.ClassDef):
-                    found[node.name].append(str(path))
-    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+    paths = [path for room in set(ROOMS) - {"locustfiles"} for path in (ROOT / room).rglob("*.py")]
+    found = Counter(name for path in paths for name in re.findall(r"(?m)^class (\w+)", path.read_text()))
+    assert [name for name, count in found.items() if count > 1] == []
 
 
 def test_the_files_that_the_page_names_are_there() -> None:
@@ -225,23 +213,12 @@ def test_what_strangers_write_is_data_and_never_a_program(room: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import pickle",
-        "from marshal import loads",
-        "import a, shelve",
-        "eval(text)",
-        "os.system(f'rm {name}')",
-        "subprocess.run(line, shell=True)",
-        "subprocess.run(line, shell=asked)",
-        "yaml.load(text)",
-        "numpy.load(file, allow_pickle=True)",
-        "torch.load(file)",
-        "torch.load(file, weights_only=False)",
+        *("from marshal import loads", "import a, shelve", "eval(text)", "os.system(f'rm {name}')"),
+        *("subprocess.run(line, shell=True)", "subprocess.run(line, shell=asked)", "yaml.load(text)"),
+        *("numpy.load(file, allow_pickle=True)", "torch.load(file)", "torch.load(file, weights_only=False)"),
     ],
 )
-def test_that_check_can_fail(source: str) -> None:
+def test_that_check_can_fail_and_pass(source: str) -> None:
     assert dangers(source)
-
-
-def test_that_check_can_pass() -> None:
     harmless = "model.eval(); re.compile(text); subprocess.run(words, shell=False); yaml.safe_load(text)"
     assert dangers(f"{harmless}; torch.load(file, weights_only=True)") == []

@@ -109,10 +109,7 @@ def toy(name: str, facts: Facts) -> Backend:
         counters=counters,
         metrics=metrics,
         adjust=Settings(),
-        urls={
-            "http": f"the {name}, e.g. gpu-host:9000",
-            "metrics": "its metrics, at /metrics",
-        },
+        urls={"http": f"the {name}, e.g. gpu-host:9000", "metrics": "its metrics, at /metrics"},
     )
 
 

@@ -10,13 +10,8 @@ def test_a_figure_between_two_bounds(figure: float, word: str, capsys: pytest.Ca
     bounds = Bounds("Coverage")
     bounds.between("mean", figure, 93, 97, "%")
     assert bounds.exit_code() == bool(word)
-    assert capsys.readouterr().out.splitlines()[3].split() == [
-        "mean",
-        str(figure),
-        "%",
-        "93.0–97.0",
-        *word.split(),
-    ]
+    words = capsys.readouterr().out.splitlines()[3].split()
+    assert words == ["mean", str(figure), "%", "93.0–97.0", *word.split()]
 
 
 def test_an_indented_name_is_told_with_the_one_that_it_belongs_to(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import soak as program
-from benchmarks.soak import CELLS, EVERY_CELL, command, length, main, parsed, result_of
-from reports.ledger.ledger import FILE_NAME
+from benchmarks.soak import command, length, main, parsed
 
 pytestmark = pytest.mark.system
 
@@ -30,21 +29,6 @@ def test_a_study_that_was_refused_says_why(
     said = capsys.readouterr().out
     assert "there was no study to judge (exit code 2)" in said
     assert "no port is free" in said
-
-
-def test_a_result_is_where_the_ledger_is(tmp_path: Path) -> None:
-    (tmp_path / "logs").mkdir()
-    assert result_of(tmp_path) is None
-    (tmp_path / "step7").mkdir()
-    (tmp_path / "step7" / FILE_NAME).touch()
-    assert result_of(tmp_path) == tmp_path / "step7"
-
-
-def test_how_long_a_soak_takes() -> None:
-    hour, quick = length(60, "", quick=False), length(60, "", quick=True)
-    assert (hour.cells, hour.seconds, hour.skipped_s, hour.every_s) == (EVERY_CELL, 1_200, 180, 5)
-    assert (quick.cells, quick.seconds, quick.skipped_s, quick.every_s) == (CELLS["http"], 100, 25, 1)
-    assert (hour.seconds - hour.skipped_s) // 60 // 3 >= 5
 
 
 def test_it_runs_the_command_that_a_user_would(tmp_path: Path) -> None:

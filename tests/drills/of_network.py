@@ -1,6 +1,7 @@
 """Drills of what lies between: names, ports, files and links, most in namespaces of the drill's own."""
 
 import resource
+from dataclasses import replace
 
 from tests.drills.drill import Drill
 from tests.drills.judging import ANY, MAYBE, SOME, Expected
@@ -90,78 +91,36 @@ def worker_over_link(rig: Rig) -> None:
     rig.master_and_workers((), rig.apart.prefix, seconds=16)
 
 
-DRILLS = (
-    Drill(
-        "dns-never",
-        "a host name that has no address, from the start",
-        Expected(
-            2,
-            folder=False,
-            left=False,
-            limit="",
-            says=("no-such-host.invalid:.* cannot be reached \\(unknown host name\\)",),
-        ),
-        nothing,
-        unknown_name,
-    ),
-    Drill(
-        "dns-fails",
-        "a host name that loses its address in the middle",
-        Expected(1, {"dns": SOME}, ("failures",), ("results-lost", "server-lost")),
-        forget_name,
-        by_name,
-        needs_root=True,
-    ),
-    Drill(
-        "ports",
-        f"{PORTS} local ports for a connection each request",
-        Expected(
-            3,
-            {"exhausted": SOME},
-            ("failures", "client-exhausted"),
-            ("results-lost", "server-lost"),
-            limit="client-ports",
-        ),
-        nothing,
-        few_ports,
-        needs_root=True,
-    ),
-    Drill(
-        "files",
-        "no more open files for the client",
-        Expected(
-            3,
-            {"exhausted": SOME},
-            ("failures", "client-exhausted"),
-            ("results-lost", "server-lost"),
-            left=False,
-            says=("the report cannot be made \\(Too many open files\\); make it later with",),
-        ),
-        no_files,
-        fresh,
-    ),
-    Drill(
-        "link-cut",
-        "the link to the server cut for 10 s, then healed",
-        Expected(
-            1, {"timeout": SOME, "unreachable": MAYBE}, ("failures",), ("results-lost", "counts-mismatch")
-        ),
-        cut_link,
-        over_link,
-        needs_root=True,
-    ),
-    Drill(
-        "worker-cut",
-        "a worker's link to master and server cut for 10 s, then healed",
-        Expected(
-            3,
-            {"timeout": MAYBE, "unreachable": MAYBE},
-            ("worker-lost", "cut-short"),
-            in_flight=ANY,
-            says=("worker w\\d was lost",),
-        ),
-        cut_worker,
-        worker_over_link,
-        needs_root=True,
-    ),
+UNLOST = ("results-lost", "server-lost")
+UNKNOWN = "no-such-host.invalid:.* cannot be reached \\(unknown host name\\)"
+NO_REPORT = "the report cannot be made \\(Too many open files\\); make it later with"
+NAMELESS = Expected(2, folder=False, left=False, limit="", says=(UNKNOWN,))
+EXHAUSTED = Expected(3, {"exhausted": SOME}, ("failures", "client-exhausted"), UNLOST)
+CUT = {"timeout": SOME, "unreachable": MAYBE}
+HEALED = Expected(1, CUT, ("failures",), ("results-lost", "counts-mismatch"))
+LOST = Expected(
+    3, dict.fromkeys(CUT, MAYBE), ("worker-lost", "cut-short"), in_flight=ANY, says=("worker w\\d was lost",)
 )
+DRILLS = (
+    Drill("dns-never", "a host name that has no address, from the start", NAMELESS, nothing, unknown_name),
+    Drill(
+        "dns-fails", "a host name that loses its address in the middle",
+        Expected(1, {"dns": SOME}, ("failures",), UNLOST), forget_name, by_name, needs_root=True,
+    ),
+    Drill(
+        "ports", f"{PORTS} local ports for a connection each request",
+        replace(EXHAUSTED, limit="client-ports"), nothing, few_ports, needs_root=True,
+    ),
+    Drill(
+        "files", "no more open files for the client",
+        replace(EXHAUSTED, left=False, says=(NO_REPORT,)), no_files, fresh,
+    ),
+    Drill(
+        "link-cut", "the link to the server cut for 10 s, then healed",
+        HEALED, cut_link, over_link, needs_root=True,
+    ),
+    Drill(
+        "worker-cut", "a worker's link to master and server cut for 10 s, then healed",
+        LOST, cut_worker, worker_over_link, needs_root=True,
+    ),
+)  # fmt: skip

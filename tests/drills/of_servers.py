@@ -80,25 +80,15 @@ def long_and_large(rig: Rig) -> None:
 
 LOST = ("failures", "server-lost")
 DOWN = Expected(3, {"refused": SOME, "reset": MAYBE}, LOST, in_flight=USERS)
+HUNG = Expected(1, {"timeout": SOME}, ("failures",), ("server-lost", "results-lost"))
+STOPPED = "stopped for 6 s; a request may take 4 s"
 DRILLS = (
     Drill("killed", "server killed (SIGKILL), for good", DOWN, kill),
     Drill("killed-grpc", "gRPC server killed, for good", DOWN, kill, grpc(3)),
     Drill("restarted", "server killed, back after 2 s", DOWN, restart, http(6)),
     Drill("restarted-grpc", "gRPC server killed, back after 2 s", DOWN, restart, grpc(6)),
-    Drill(
-        "hung",
-        "server stopped for 6 s; a request may take 4 s",
-        Expected(1, {"timeout": SOME}, ("failures",), ("server-lost", "results-lost")),
-        hang,
-        http(9, *IMPATIENT),
-    ),
-    Drill(
-        "hung-grpc",
-        "gRPC server stopped for 6 s; a request may take 4 s",
-        Expected(1, {"timeout": SOME}, ("failures",), ("server-lost", "results-lost")),
-        hang,
-        grpc(9, *IMPATIENT),
-    ),
+    Drill("hung", f"server {STOPPED}", HUNG, hang, http(9, *IMPATIENT)),
+    Drill("hung-grpc", f"gRPC server {STOPPED}", HUNG, hang, grpc(9, *IMPATIENT)),
     over_http("not-http", "answers that are no HTTP", "bad-reply"),
     over_http("not-json", "answers that are no JSON", "bad-reply"),
     over_http("binary", "answers of random bytes", "bad-reply"),
@@ -118,17 +108,13 @@ DRILLS = (
     over_grpc("exhausted", "a burst of gRPC RESOURCE_EXHAUSTED", "rejected"),
     over_http("reset", "connections reset (RST) in place of answers", "reset"),
     Drill(
-        "trickle",
-        "answers that trickle, 80 bytes a second",
+        "trickle", "answers that trickle, 80 bytes a second",
         Expected(1, {"timeout": "trickle"}, ("failures",), ("results-lost", "server-lost"), limit=""),
-        planted("trickle", USERS),
-        http(3, *IMPATIENT),
+        planted("trickle", USERS), http(3, *IMPATIENT),
     ),
     Drill(
-        "slow-read",
-        "bodies of 400 kB that the server reads a byte at a time",
+        "slow-read", "bodies of 400 kB that the server reads a byte at a time",
         Expected(1, {"timeout": "slow-read"}, ("failures",), ("counts-mismatch", "server-lost"), limit=""),
-        planted("slow-read", 2),
-        long_and_large,
+        planted("slow-read", 2), long_and_large,
     ),
 )  # fmt: skip

@@ -100,12 +100,8 @@ def by_other_clock(rig: Rig) -> None:
     clock = rig.folder / "clock"
     clock.write_text("+0")
     rig.serve()
-    rig.environment = {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+    rig.environment = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock)}
+    rig.environment |= dict.fromkeys(("FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC"), "1")
     rig.ordinary()
 
 
@@ -119,68 +115,25 @@ def step_clock(seconds: int) -> Callable[[Rig], None]:
 
 
 STEPPED = Expected(0, {}, ("clock-stepped",), ("out-of-range",), limit="")
+FULL = Expected(
+    3, caveats=("unfinished",), left=False, in_flight=ANY,
+    # A footer is short: it may find room in the last block that the ledger already has.
+    status=f"{UNFINISHED} or failed", says=("the ledger cannot be written \\(No space left on device",),
+)  # fmt: skip
+LOST = Expected(3, {}, ("worker-lost", "cut-short"), in_flight=UNSHIPPED, says=("worker w\\d was lost",))
+CUT_OFF = Expected(3, {}, ("unfinished",), status=UNFINISHED, left=False, in_flight=ANY)
+DIED = Expected(
+    3, {"refused": MAYBE, "reset": MAYBE}, ("failed",), in_flight=ANY, says=("emulated server died",)
+)
+FORWARD, BACK = "the study's wall clock set forward by an hour", "the study's wall clock set back by an hour"
 DRILLS = (
+    Drill("disk-full", "the disk of the results full", FULL, fill_disk, small_disk, needs_root=True),
+    Drill("worker-killed", "one of two workers killed", LOST, kill_worker, two_workers),
+    Drill("worker-hung", "one of two workers stopped, for good", LOST, stop_worker, two_workers),
+    Drill("master-killed", "the master killed", CUT_OFF, kill_master, two_workers),
     Drill(
-        "disk-full",
-        "the disk of the results full",
-        Expected(
-            3,
-            caveats=("unfinished",),
-            # A footer is short: it may find room in the last block that the ledger already has.
-            status=f"{UNFINISHED} or failed",
-            left=False,
-            in_flight=ANY,
-            says=("the ledger cannot be written \\(No space left on device",),
-        ),
-        fill_disk,
-        small_disk,
-        needs_root=True,
+        "embedded-killed", "the embedded tritonserver killed", DIED, kill_triton, embedded, needs_root=True
     ),
-    Drill(
-        "worker-killed",
-        "one of two workers killed",
-        Expected(3, {}, ("worker-lost", "cut-short"), in_flight=UNSHIPPED, says=("worker w\\d was lost",)),
-        kill_worker,
-        two_workers,
-    ),
-    Drill(
-        "worker-hung",
-        "one of two workers stopped, for good",
-        Expected(3, {}, ("worker-lost", "cut-short"), in_flight=UNSHIPPED, says=("worker w\\d was lost",)),
-        stop_worker,
-        two_workers,
-    ),
-    Drill(
-        "master-killed",
-        "the master killed",
-        Expected(3, {}, ("unfinished",), status=UNFINISHED, left=False, in_flight=ANY),
-        kill_master,
-        two_workers,
-    ),
-    Drill(
-        "embedded-killed",
-        "the embedded tritonserver killed",
-        Expected(
-            3, {"refused": MAYBE, "reset": MAYBE}, ("failed",), in_flight=ANY, says=("emulated server died",)
-        ),
-        kill_triton,
-        embedded,
-        needs_root=True,
-    ),
-    Drill(
-        "clock",
-        "the study's wall clock set forward by an hour",
-        STEPPED,
-        step_clock(HOUR_S),
-        by_other_clock,
-        needs=FAKETIME,
-    ),
-    Drill(
-        "clock-back",
-        "the study's wall clock set back by an hour",
-        STEPPED,
-        step_clock(-HOUR_S),
-        by_other_clock,
-        needs=FAKETIME,
-    ),
+    Drill("clock", FORWARD, STEPPED, step_clock(HOUR_S), by_other_clock, needs=FAKETIME),
+    Drill("clock-back", BACK, STEPPED, step_clock(-HOUR_S), by_other_clock, needs=FAKETIME),
 )

@@ -12,23 +12,10 @@ EXPECTED = Expected(
     1, {"reset": "half", "refused": SOME}, ("failures",), ("results-lost",), in_flight=8, says=("was .*lost",)
 )
 SEEN = Seen(
-    exit_code=1,
-    text="worker w1 was\nquite lost",
-    status="complete",
-    ok=92,
-    failures={"reset": 3, "refused": 1},
-    answered=100,
-    least_ok=90,
-    spoilt={"half": 3},
-    caveats=frozenset({"failures", "few-samples"}),
-    limit="inconclusive",
-    shown=0,
-    files=frozenset({*FILES, "ledger.jsonl", "logs"}),
-)
-
-
-def test_what_is_as_expected() -> None:
-    assert differences(EXPECTED, SEEN) == []
+    exit_code=1, text="worker w1 was\nquite lost", status="complete", ok=92, answered=100, least_ok=90,
+    failures={"reset": 3, "refused": 1}, spoilt={"half": 3}, caveats=frozenset({"failures", "few-samples"}),
+    limit="inconclusive", shown=0, files=frozenset({*FILES, "ledger.jsonl", "logs"}),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -36,23 +23,15 @@ def test_what_is_as_expected() -> None:
     [
         ({"exit_code": None}, "the study did not end by its deadline"),
         ({"exit_code": 0}, "exit code 0, not 1"),
-        ({"exit_code": 3}, "exit code 3, not 1"),
         ({"text": "worker w1 was lost\nTraceback (most recent call last)"}, "a traceback on the terminal"),
         ({"text": "worker w1"}, "the terminal lacks “was …lost”"),
-        (
-            {"failures": {"reset": 3, "refused": 1, "other": 2}},
-            "2 failures of kind other, which must not occur",
-        ),
+        ({"failures": SEEN.failures | {"other": 2}}, "2 failures of kind other, which must not occur"),
         ({"failures": {"reset": 3}}, "no failure of kind refused"),
-        (
-            {"failures": {"reset": 2, "refused": 1}},
-            "2 failures of kind reset, and the server met 3 requests so",
-        ),
+        ({"spoilt": {"half": 2}}, "3 failures of kind reset, and the server met 2 requests so"),
         ({"failures": {"refused": 1}, "spoilt": {}}, "no request met the fault half"),
         ({"caveats": frozenset()}, "no caveat failures"),
         ({"caveats": frozenset({"failures", "results-lost"})}, "a caveat results-lost"),
         ({"limit": "offered-load"}, "limit offered-load, not inconclusive"),
-        ({"ok": 91}, "91 successes in the ledger, and the server gave 100 answers"),
         ({"ok": 101}, "101 successes in the ledger, and the server gave 100 answers"),
         ({"least_ok": 93}, "92 successes in the ledger, which had 93 before the fault"),
         ({"status": "failed"}, "the study's status is failed, not complete"),
@@ -66,6 +45,7 @@ def test_what_is_as_expected() -> None:
     ],
 )
 def test_each_thing_that_may_be_otherwise(changes: dict[str, Any], difference: str) -> None:
+    assert differences(EXPECTED, SEEN) == []
     assert differences(EXPECTED, replace(SEEN, **changes)) == [difference]
 
 

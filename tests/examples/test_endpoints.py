@@ -5,7 +5,7 @@ import email
 import email.policy
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,175 +31,111 @@ IMAGES = ImageSet(jpegs(2), "test", texts=("a cat", "a dog"))
 ROWS = [[0.5, -1.0, 0.25], [2.0, 0.125, -4.0]]
 CLIP = "openai/clip-vit-base-patch32"
 
-Request = Callable[[Sequence[bytes]], Any]
-Answer = Callable[[Sequence[Sequence[float]]], Any]
-
 
 @dataclass
 class Case:
-    """What a server is sent for these pictures, and what it answers with these vectors.
+    """What a server is sent for pictures, and what it answers with vectors, as `filled` has them.
 
     `most`: how many items its file lets a request hold, 0 for any number.
     """
 
     path: str
     most: int
-    request: Request
-    answer: Answer
+    request: Any
+    answer: Any
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def encoded(jpeg: bytes) -> str:
-    return base64.b64encode(jpeg).decode()
+def filled(made: Any, items: Sequence[dict[str, Any]]) -> Any:
+    """With the values of `$names`; a list that has any is repeated for each item."""
+    if isinstance(made, str):
+        return items[0].get(made, made)
+    if isinstance(made, dict):
+        return {name: filled(value, items) for name, value in made.items()}
+    if isinstance(made, tuple):
+        return tuple(filled(value, items) for value in made)
+    if isinstance(made, list):
+        each = [[item] for item in items] if "$" in str(made) else [items]
+        return [filled(value, one) for one in each for value in made]
+    return made
 
 
-def data_url(jpeg: bytes) -> str:
-    return f"data:image/jpeg;base64,{encoded(jpeg)}"
+def pictures(count: int) -> list[dict[str, Any]]:
+    """What a request may have of each picture."""
+    texts = [base64.b64encode(jpeg).decode() for jpeg in IMAGES.jpegs[:count]]
+    return [
+        {"$jpeg": jpeg, "$base64": text, "$url": f"data:image/jpeg;base64,{text}", "$text": caption}
+        for jpeg, text, caption in zip(IMAGES.jpegs, texts, IMAGES.texts, strict=False)
+    ]
 
 
-def openai(rows: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """As OpenAI answers, the last row first, as it may come."""
-    data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
-    usage = {"prompt_tokens": 0, "total_tokens": 0}
-    return {"object": "list", "model": "m", "data": data[::-1], "usage": usage}
+def vectors(count: int) -> list[dict[str, Any]]:
+    """What an answer may have of each vector."""
+    return [{"$at": at, "$row": row, "$json": json.dumps(row)} for at, row in enumerate(ROWS[:count])]
 
 
-def form(*fields: tuple[str, str, str, bytes]) -> list[tuple[str, str, str, bytes]]:
-    return list(fields)
+def file(name: str) -> tuple[str, str, str, str]:
+    """A picture as a field of a form."""
+    return name, "image.jpg", "image/jpeg", "$jpeg"
 
 
-def file(name: str, jpeg: bytes) -> tuple[str, str, str, bytes]:
-    return name, "image.jpg", "image/jpeg", jpeg
+def bearer(variable: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer ${{{variable}}}"}
 
 
+OPENAI = {
+    "object": "list",
+    "data": [{"object": "embedding", "index": "$at", "embedding": "$row"}],
+    "model": "m",
+    "usage": {"prompt_tokens": 0, "total_tokens": 0},
+}
+"""Its last row may come first."""
+ONE, ALL = {"embedding": "$row"}, {"predictions": ["$row"]}
 IMMICH = b'{"clip": {"visual": {"modelName": "ViT-B-32__openai", "options": {}}}}'
+MESSAGES = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "$url"}}]}]
+JINA = {"data": [{"id": "x", "text": None, "embedding": "$row", "tags": {}}], "header": None, "routes": []}
+KSERVE = {"instances": [{"image": {"b64": "$base64"}}]}
+TENSORFLOW = {"signature_name": "serving_default", "instances": [{"b64": "$base64"}]}
+NVIDIA = {"model": "nvidia/nvclip", "encoding_format": "float", "input": ["$url"]}
+COHERE = {"id": "x", "embeddings": {"float": ["$row"]}, "meta": {}}
 CASES = {
-    "infinity": Case(
-        "/embeddings",
-        32,
-        lambda jpegs: {"model": CLIP, "modality": "image", "input": [data_url(one) for one in jpegs]},
-        openai,
-    ),
-    "vllm-messages": Case(
-        "/v1/embeddings",
-        1,
-        lambda jpegs: {
-            "model": CLIP,
-            "messages": [
-                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": data_url(jpegs[0])}}]}
-            ],
-        },
-        openai,
-    ),
+    "infinity": Case("/embeddings", 32, {"model": CLIP, "modality": "image", "input": ["$url"]}, OPENAI),
+    "vllm-messages": Case("/v1/embeddings", 1, {"model": CLIP, "messages": MESSAGES}, OPENAI),
     "vllm-cohere": Case(
-        "/v2/embed",
-        0,
-        lambda jpegs: {
-            "model": CLIP,
-            "embedding_types": ["float"],
-            "images": [data_url(one) for one in jpegs],
-        },
-        lambda rows: {"id": "x", "embeddings": {"float": rows}, "meta": {}},
+        "/v2/embed", 0, {"model": CLIP, "embedding_types": ["float"], "images": ["$url"]}, COHERE
     ),
-    "sglang": Case(
-        "/v1/embeddings",
-        0,
-        lambda jpegs: {"model": "gme-qwen2-vl", "input": [{"image": encoded(one)} for one in jpegs]},
-        openai,
-    ),
-    "nim-nv-clip": Case(
-        "/v1/embeddings",
-        0,
-        lambda jpegs: {
-            "model": "nvidia/nvclip",
-            "encoding_format": "float",
-            "input": [data_url(one) for one in jpegs],
-        },
-        openai,
-    ),
-    "tei": Case(
-        "/embed",
-        32,
-        lambda jpegs: {"inputs": list(IMAGES.texts[: len(jpegs)]), "normalize": True, "truncate": True},
-        lambda rows: rows,
-    ),
-    "clip-as-service": Case(
-        "/post",
-        0,
-        lambda jpegs: {"data": [{"blob": encoded(one)} for one in jpegs], "execEndpoint": "/"},
-        lambda rows: {
-            "header": None,
-            "data": [{"id": "x", "text": None, "embedding": row, "tags": {}} for row in rows],
-            "routes": [],
-        },
-    ),
-    "tf-serving-rest": Case(
-        "/v1/models/clip:predict",
-        0,
-        lambda jpegs: {
-            "signature_name": "serving_default",
-            "instances": [{"b64": encoded(one)} for one in jpegs],
-        },
-        lambda rows: {"predictions": rows},
-    ),
-    "kserve-v1": Case(
-        "/v1/models/clip:predict",
-        0,
-        lambda jpegs: {"instances": [{"image": {"b64": encoded(one)}} for one in jpegs]},
-        lambda rows: {"predictions": rows},
-    ),
-    "torchserve": Case(
-        "/predictions/clip",
-        1,
-        lambda jpegs: form(file("data", jpegs[0])),
-        lambda rows: {"embedding": rows[0]},
-        {"Authorization": "Bearer ${TORCHSERVE_KEY}"},
-    ),
+    "sglang": Case("/v1/embeddings", 0, {"model": "gme-qwen2-vl", "input": [{"image": "$base64"}]}, OPENAI),
+    "nim-nv-clip": Case("/v1/embeddings", 0, NVIDIA, OPENAI),
+    "tei": Case("/embed", 32, {"inputs": ["$text"], "normalize": True, "truncate": True}, ["$row"]),
+    "clip-as-service": Case("/post", 0, {"data": [{"blob": "$base64"}], "execEndpoint": "/"}, JINA),
+    "tf-serving-rest": Case("/v1/models/clip:predict", 0, TENSORFLOW, ALL),
+    "kserve-v1": Case("/v1/models/clip:predict", 0, KSERVE, ALL),
+    "torchserve": Case("/predictions/clip", 1, [file("data")], ONE, bearer("TORCHSERVE_KEY")),
     "weaviate": Case(
-        "/vectorize",
-        0,
-        lambda jpegs: {"texts": [], "images": [encoded(one) for one in jpegs]},
-        lambda rows: {"textVectors": [], "imageVectors": rows},
+        "/vectorize", 0, {"texts": [], "images": ["$base64"]}, {"textVectors": [], "imageVectors": ["$row"]}
     ),
     "immich": Case(
         "/predict",
         1,
-        lambda jpegs: form(("entries", "", "", IMMICH), file("image", jpegs[0])),
-        lambda rows: {"clip": json.dumps(rows[0]), "imageHeight": 224, "imageWidth": 224},
+        [("entries", "", "", IMMICH), file("image")],
+        {"clip": "$json", "imageHeight": 224, "imageWidth": 224},
     ),
-    "sagemaker": Case(
-        "/invocations",
-        1,
-        lambda jpegs: jpegs[0],
-        lambda rows: {"embedding": rows[0]},
-        {"Content-Type": "application/x-image"},
-    ),
+    "sagemaker": Case("/invocations", 1, "$jpeg", ONE, {"Content-Type": "application/x-image"}),
     "vertex": Case(
         "/v1/projects/p/locations/r/endpoints/1:predict",
         0,
-        lambda jpegs: {"instances": [{"image": {"b64": encoded(one)}} for one in jpegs]},
-        lambda rows: {"predictions": rows, "deployedModelId": "1"},
-        {"Authorization": "Bearer ${VERTEX_TOKEN}"},
+        KSERVE,
+        ALL | {"deployedModelId": "1"},
+        bearer("VERTEX_TOKEN"),
     ),
-    "hf-endpoint": Case(
-        "/",
-        1,
-        lambda jpegs: {"inputs": encoded(jpegs[0])},
-        lambda rows: {"embedding": rows[0]},
-        {"Authorization": "Bearer ${HF_TOKEN}"},
-    ),
+    "hf-endpoint": Case("/", 1, {"inputs": "$base64"}, ONE, bearer("HF_TOKEN")),
     "ours": Case(
-        "/embed",
-        0,
-        lambda jpegs: {"images": [encoded(one) for one in jpegs]},
-        lambda rows: {"embeddings": rows, "model": "openclip_vit_b32", "dim": 3},
+        "/embed", 0, {"images": ["$base64"]}, {"embeddings": ["$row"], "model": "openclip_vit_b32", "dim": 3}
     ),
-    "litserve": Case(
-        "/predict", 1, lambda jpegs: {"image": encoded(jpegs[0])}, lambda rows: {"embedding": rows[0]}
-    ),
-    "bentoml": Case("/embed", 1, lambda jpegs: form(file("image", jpegs[0])), lambda rows: rows[0]),
-    "mosec": Case("/inference", 1, lambda jpegs: {"image": jpegs[0]}, lambda rows: {"embedding": rows[0]}),
-    "ray-serve": Case("/embed", 1, lambda jpegs: jpegs[0], lambda rows: {"embedding": rows[0]}),
+    "litserve": Case("/predict", 1, {"image": "$base64"}, ONE),
+    "bentoml": Case("/embed", 1, [file("image")], "$row"),
+    "mosec": Case("/inference", 1, {"image": "$jpeg"}, ONE),
+    "ray-serve": Case("/embed", 1, "$jpeg", ONE),
 }
 
 
@@ -264,7 +200,7 @@ def test_a_request_is_as_documented(name: str) -> None:
     for batch in (1, 2) if case.most != 1 else (1,):
         prepared = codec.prepare(IMAGES, tuple(range(batch)))
         content_type = prepared.headers.get("Content-Type", "")
-        assert read(bytes(prepared.body), content_type) == case.request(IMAGES.jpegs[:batch])
+        assert read(bytes(prepared.body), content_type) == filled(case.request, pictures(batch))
     assert ("Content-Type" in prepared.headers) == ("Content-Type" not in case.headers)
 
 
@@ -281,7 +217,10 @@ def test_its_answer_is_read(name: str) -> None:
     case = CASES[name]
     codec = codec_of(endpoint(name))
     for batch in (1, 2) if case.most != 1 else (1,):
-        body = json.dumps(case.answer(ROWS[:batch])).encode()
+        answer = filled(case.answer, vectors(batch))
+        if case.answer is OPENAI:
+            answer["data"].reverse()
+        body = json.dumps(answer).encode()
         found = codec.vectors(Came(body, {"content-type": "application/json"}))
         assert np.array_equal(found, np.array(ROWS[:batch], np.float32))
 

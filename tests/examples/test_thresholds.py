@@ -51,10 +51,7 @@ def test_a_quick_step7_can_pass(tmp_path: Path) -> None:
 
 def test_a_quick_step7_fails_by_its_ratios_and_by_a_failed_request(tmp_path: Path) -> None:
     verdicts = judged(tmp_path / "slow", STEP7, step7(onnx_grpc=1.4))
-    assert serious(verdicts, "fail") == {
-        "onnx-grpc/b1/c1 / onnx-http/b1/c1",
-        "onnx-grpc/b1/c8 / onnx-http/b1/c8",
-    }
+    assert serious(verdicts, "fail") == {f"onnx-grpc/b1/c{users} / onnx-http/b1/c{users}" for users in (1, 8)}
     failed = judged(tmp_path / "failed", STEP7, step7("pytorch-http"))
     assert serious(failed, "fail") == {"pytorch-http/b1/c1"}
 
@@ -63,11 +60,8 @@ def test_a_regression_is_one_beyond_what_is_tolerated(tmp_path: Path) -> None:
     def outcomes(grpc_ms: float) -> dict[str, str]:
         now = at_other_times(10, 10, 10, grpc_ms)[-1]
         found = judged(tmp_path / f"{grpc_ms}", REGRESSION, now, baseline=at_other_times())
-        return {
-            verdict.column: verdict.outcome
-            for verdict in found
-            if verdict.cell == "onnx-grpc/b1/c1" and verdict.ratio
-        }
+        of_grpc = [verdict for verdict in found if verdict.cell == "onnx-grpc/b1/c1" and verdict.ratio]
+        return {verdict.column: verdict.outcome for verdict in of_grpc}
 
     assert outcomes(10.0) == {"images_per_s": "pass", "latency_p50_ms": "pass", "latency_p95_ms": "pass"}
     # its requests are 15 % slower, and as many

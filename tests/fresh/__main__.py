@@ -29,6 +29,7 @@ TESTS = {"none": "", "unit": "quick", "all": "test"}
 HANDED = re.compile(r"(?i)(PIP|UV)_\w+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|https?_proxy|no_proxy")
 """What of our environment says how packages are fetched."""
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 COUNT = re.compile(r"^=* ?(\d.*(?:passed|failed).*) in [\d.]+s", re.MULTILINE)
 
 
@@ -56,22 +57,15 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fresh", description=__doc__)
     parser.add_argument("--suites", default=",".join(SUITES), help="Debian's releases (default: %(default)s)")
     parser.add_argument("--users", default=",".join(USERS), help="who (default: %(default)s)")
-    parser.add_argument(
-        "--places", default=",".join(PLACES), help="paths of the clone (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--tests", choices=TESTS, default="unit", help="what to run after step 7 (default: unit)"
-    )
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the systems there (default: removed)")
-    parser.add_argument(
-        "--bind", action="append", default=[], metavar="DIR", help="a folder that systems see, too"
-    )
+    add = parser.add_argument
+    add("--places", default=",".join(PLACES), help="paths of the clone (default: %(default)s)")
+    add("--tests", choices=TESTS, default="unit", help="what to run after step 7 (default: unit)")
+    add("--keep", type=Path, metavar="DIR", help="keep the systems there (default: removed)")
+    add("--bind", action="append", default=[], metavar="DIR", help="a folder that systems see, too")
     options = parser.parse_args(argv)
     if os.geteuid() or not shutil.which("debootstrap"):
-        print(
-            "make test-fresh: it makes systems in chroots: run it as root, with debootstrap installed",
-            file=sys.stderr,
-        )
+        lack = "make test-fresh: it makes systems in chroots: run it as root, with debootstrap installed"
+        print(lack, file=sys.stderr)
         return 2
     failed = False
     with systems(options.keep) as folder:
@@ -132,10 +126,8 @@ def tried(system: Path, case: Case, binds: Sequence[str], tests: str) -> Iterato
     log.unlink(missing_ok=True)
     try:
         for goal in filter(None, ("step7", tests)):
-            yield (
-                f"make {goal}",
-                inside(system, case.user, home, clone, binds, ["make", *goal.split(), STUDY], log),
-            )
+            command = ["make", *goal.split(), STUDY]
+            yield f"make {goal}", inside(system, case.user, home, clone, binds, command, log)
     finally:
         shutil.rmtree(system / f".{clone}", ignore_errors=True)
 
@@ -154,22 +146,15 @@ def inside(
     there = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(folder)]
     began = time.monotonic()
     with log.open("a") as file:
-        done = subprocess.run(
-            [*enter, *into, *there, *command], stdin=subprocess.DEVNULL, stdout=file, stderr=file
-        )
-    return Outcome(
-        done.returncode, time.monotonic() - began, tuple(COUNT.findall(log.read_text(errors="replace")))
-    )
+        words = [*enter, *into, *there, *command]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+    counts = tuple(COUNT.findall(log.read_text(errors="replace")))
+    return Outcome(done.returncode, time.monotonic() - began, counts)
 
 
 def environment(user: str, home: Path) -> list[str]:
     """What a login has, and how packages are fetched here."""
-    own = {
-        "HOME": str(home),
-        "USER": user,
-        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-        "LANG": "C",
-    }
+    own = {"HOME": str(home), "USER": user, "LANG": "C", "PATH": PATH}
     handed = {name: value for name, value in os.environ.items() if HANDED.fullmatch(name)}
     return [f"{name}={value}" for name, value in (own | handed).items()]
 

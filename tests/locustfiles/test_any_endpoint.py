@@ -1,6 +1,7 @@
 """Endpoints of any model: described by a URL or a file, probed, studied, judged against each other."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -33,27 +34,6 @@ vectors = "data[].embedding"
 order = "data[].index"
 [times]
 headers = {{ x-infer-ms = "compute ms" }}
-"""
-CODEC = """
-import base64
-import json
-
-import numpy as np
-
-from users import Codec
-from users.codecs.base import PreparedRequest
-
-
-class Mine(Codec):
-    name, wire, path = "mine", "http", "/v1/embeddings"
-
-    def prepare(self, images, indices, request_id=""):
-        given = [base64.b64encode(images.jpegs[index]).decode() for index in indices]
-        return PreparedRequest(json.dumps({"input": given}).encode(), indices)
-
-    def vectors(self, answer):
-        rows = sorted(json.loads(answer.body)["data"], key=lambda row: row["index"])
-        return np.array([row["embedding"] for row in rows], dtype=np.float32)
 """
 
 
@@ -115,15 +95,12 @@ def test_a_service_that_a_file_describes_is_measured(tmp_path: Path, address: st
     [
         ("siglip", "", "choose one with --output"),
         ("depth", "", "a picture input of 4 channels"),
-        ("open", "", "give --shape pixel_values=B,3,384,384"),
-        ("plain", "", "give --shape pixel_values=B,3,384,384"),
         ("", "/v1/embeddings=>/wordy", "no 'data' in the answer, which has object, result"),
-        ("", '"$data_url"=>"https://cdn.example/cat.jpg"', "send the picture as $data_url"),
         ("", "ANY_KEY=>NO_SUCH_KEY", "NO_SUCH_KEY is not set"),
         ("", "/v1/embeddings=>/one", "set max_batch = 1"),
         ("", "nowhere", "cannot be read"),
     ],
-    ids=["outputs", "channels", "open size", "no batch", "path", "fetched", "header", "one row", "no file"],
+    ids=["outputs", "channels", "path", "header", "one row", "no file"],
 )
 def test_each_mistake_is_one_sentence_and_exit_code_2(
     tmp_path: Path, address: str, target: str, swap: str, sentence: str
@@ -165,7 +142,9 @@ def test_a_probe_of_rows_in_another_order_says_so(tmp_path: Path, address: str) 
 
 
 def test_a_codec_of_ones_own_is_one_file(tmp_path: Path, address: str) -> None:
-    (tmp_path / "mine.py").write_text(CODEC)
+    """That of docs/endpoints.md."""
+    (shown,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/endpoints.md").read_text(), re.DOTALL)
+    (tmp_path / "mine.py").write_text(shown)
     place = tmp_path / "own.toml"
     place.write_text(f'url = "http://{address}/"\ncodec = "mine.py"\n[headers]\nx-api-key = "${{ANY_KEY}}"\n')
     with run(tmp_path, "--endpoint", f"own={place}", "--batches", "2", "--levels", "1") as console:
@@ -186,9 +165,8 @@ def test_a_written_file_asks_the_same(tmp_path: Path, emulated: str) -> None:
     assert again.returncode == 0, again.stderr
     here, there = (text.splitlines()[1:-2] for text in (done.stdout.partition("\nWritten")[0], again.stdout))
     unlike = ("guessed", "first answer")
-    assert [line for line in here if not any(word in line for word in unlike)] == [
-        line for line in there if not any(word in line for word in unlike)
-    ]
+    said, again_said = ([s for s in text if not any(word in s for word in unlike)] for text in (here, there))
+    assert said == again_said
 
 
 @pytest.fixture(scope="module")
@@ -206,29 +184,14 @@ def triton(profile: str) -> Iterator[str]:
         yield address_of(setup, ready, "127.0.0.1")
 
 
-THRESHOLDS = """
-[[threshold]]
-name = "alike"
-require = "alike / old >= 0.95"
-of = "images_per_s"
-
-[[threshold]]
-name = "slower"
-require = "slower / old >= 0.95"
-of = "images_per_s"
-"""
-
-
 @pytest.mark.slow
 def test_old_and_new_of_one_kind_in_one_study_are_judged(tmp_path: Path, emulated: str) -> None:
     with triton("60+0") as alike, triton("69+0") as slower:
-        places = {"old": emulated, "alike": alike, "slower": slower}
-        asked = [
-            word
-            for name, place in places.items()
-            for word in ("--endpoint", f"{name}=triton+grpc://{place}/emulated")
-        ]
-        (tmp_path / "thresholds.toml").write_text(THRESHOLDS)
+        places = {"old": emulated, "alike": alike, "slower": slower}.items()
+        targets = [f"{name}=triton+grpc://{place}/emulated" for name, place in places]
+        asked = [word for target in targets for word in ("--endpoint", target)]
+        bound = '[[threshold]]\nrequire = "{} / old >= 0.95"\nof = "images_per_s"\n'
+        (tmp_path / "thresholds.toml").write_text(bound.format("alike") + bound.format("slower"))
         gate = ("--gate", str(tmp_path / "thresholds.toml"), "--levels", "1", "--repeats", "6")
         amounts = ("--iterations", "40", "--seconds", "2", "--warm-up", "5")
         with run(tmp_path, *asked, *gate, *amounts) as console:

@@ -20,6 +20,8 @@ IMAGES = image_set(3)
 def test_serial_cells_are_of_the_library_and_the_delays_of_binary_alone() -> None:
     size = BatchingSize((1, 32), (1, 8), 10, 2, delays_us=(0, 5_000), json_images=64)
     cells = serialisation_and_batching([BINARY, JSON], size)
+    floor = serialisation_and_batching([BINARY.floor()], BatchingSize((1,), (1,), 10, 2, delays_us=(0,)))
+    assert [cell.name for cell in floor] == ["onnx-http-floor/b1/c1"]
     assert [(cell.name, cell.requests, cell.client, cell.queue_delay_us) for cell in cells] == [
         ("onnx-http/b1/c1", 10, "library", None),
         ("onnx-http/b32/c1", 10, "library", None),
@@ -35,13 +37,6 @@ def test_serial_cells_are_of_the_library_and_the_delays_of_binary_alone() -> Non
 def test_without_a_limit_json_measures_as_many_as_binary() -> None:
     for size in (Size((32,), (1,), 30, 2), BatchingSize((32,), (1,), 30, 2)):
         assert [cell.requests for cell in serialisation_and_batching([BINARY, JSON], size)] == [30, 30]
-
-
-def test_a_null_model_has_no_delay() -> None:
-    size = BatchingSize((1,), (1,), 10, 2, delays_us=(0,))
-    assert [cell.name for cell in serialisation_and_batching([BINARY.floor()], size)] == [
-        "onnx-http-floor/b1/c1"
-    ]
 
 
 @pytest.mark.parametrize("name", ["quick", "full"])

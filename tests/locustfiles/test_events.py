@@ -89,22 +89,14 @@ def assert_equal_to_the_timeline(folder: Path) -> list[dict[str, str]]:
     return list(told(own, columns))
 
 
-def test_the_example_has_20_lines() -> None:
-    assert len(EXAMPLE.read_text().splitlines()) <= 20
-
-
 @pytest.mark.parametrize(
-    "start",
-    [
-        headless,
-        pytest.param(forked, marks=pytest.mark.slow),
-        pytest.param(distributed, marks=pytest.mark.slow),
-    ],
+    "start", [headless, *(pytest.param(start, marks=pytest.mark.slow) for start in (forked, distributed))]
 )
 def test_a_timeline_of_ones_own_is_the_reports(
     start: object, start_service: StartService, tmp_path: Path, gpu: str
 ) -> None:
     assert callable(start)
+    assert len(EXAMPLE.read_text().splitlines()) <= 20
     # Half a second of one user has the 20 results that a median takes.
     console: Console = start(tmp_path, start_service("--delay-ms", "20"), gpu)
     assert console.wait(90) in WHOLE, console.text
@@ -159,15 +151,13 @@ def test_listeners_that_sleep_and_raise_cost_the_study_nothing(
     file.write_text(LISTENERS)
     console = locust(file, tmp_path, start_service("--delay-ms", "40"), gpu, "--headless")
     assert console.wait(90) in WHOLE, console.text
-    assert (
-        "inferswarm: dropping events that listeners.py listens to: it did not finish in time" in console.text
-    )
+    dropping = "inferswarm: dropping events that listeners.py listens to: it did not finish in time"
+    assert dropping in console.text
     (missed,) = console.ledger()[-1]["events"]
     assert missed.startswith("listeners.py missed events: ")
     assert "raised an error, the first: OSError: no disk" in missed
-    assert (
-        "inferswarm: listeners.py, listening to events.run_started, raised OSError: no disk" in console.text
-    )
+    raised = "inferswarm: listeners.py, listening to events.run_started, raised OSError: no disk"
+    assert raised in console.text
     about = json.loads((console.result() / "study.json").read_text())
     assert any(notice.startswith(missed) for notice in about["notices"])
     assert missed in " ".join(console.text.split())

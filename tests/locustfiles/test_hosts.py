@@ -14,6 +14,7 @@ import pytest
 from swarm.launcher.orphans import launcher_of
 from swarm.links.namespace import NAMESPACES
 from tests.locustfiles.console import ONCE, ROOT, Console, all_gone
+from tests.locustfiles.test_workers import wait_until_measuring
 from tests.processes import free_port, is_listening, wait_until
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real
@@ -117,9 +118,7 @@ def test_a_host_that_is_killed_is_noticed_and_the_study_ends(service: str, tmp_p
         hosts = three_hosts(sshd, tmp_path)
         more = ("--ssh-config", str(sshd.config))
         console = eight_users(tmp_path / "out", service, hosts, "--seconds", "6", *more)
-        console.wait_for("results in", 60)
-        ledger = console.result() / "ledger.jsonl"
-        wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)
+        wait_until_measuring(console)
         worker_on("far").kill()
         assert console.wait(60) == 3, console.text
     (row,) = console.cells()
@@ -135,9 +134,7 @@ def test_nothing_is_left_of_a_launcher_that_is_stopped(number: signal.Signals, t
         tmp_path / "out", "-f", "locustfiles/step7_contention.py", "--link", "lan",
         "--cells", "*/same-args/*", "--seconds", "60", "--warm-up", "1",
     )  # fmt: skip
-    console.wait_for("results in", 60)
-    ledger = console.result() / "ledger.jsonl"
-    wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)
+    wait_until_measuring(console)
     processes = of_launcher(console)
     assert len(processes) >= 6, "master, four workers, their supervisors, servers"
     assert len(left_by(console.process.pid)) >= 3, "two namespaces, and a way to them"

@@ -97,20 +97,6 @@ def test_a_model_that_is_not_there(endpoints: list[Endpoint], images: ImageSet, 
     )
 
 
-def test_http_and_grpc_ports_mixed_up(endpoints: list[Endpoint], images: ImageSet) -> None:
-    http, grpc = endpoints[1], endpoints[2]
-    for endpoint, address in ((http, grpc.address), (grpc, http.address)):
-        wrong = Endpoint.from_dict({**endpoint.to_dict(), "address": address})
-        with pytest.raises(UsageError, match="answers, but not as a Triton server"):
-            check_target(wrong, images, print)
-
-
-def test_the_service_is_no_triton(endpoints: list[Endpoint], images: ImageSet) -> None:
-    wrong = Endpoint.from_dict({**endpoints[1].to_dict(), "address": endpoints[0].address})
-    with pytest.raises(UsageError, match="answers, but not as a Triton server"):
-        check_target(wrong, images, print)
-
-
 def test_ctrl_c_leaves_no_process_and_no_busy_port(running: Console, endpoints: list[Endpoint]) -> None:
     """The last test of this file that needs the servers."""
     family = running.family()

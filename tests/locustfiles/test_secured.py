@@ -44,12 +44,8 @@ def test_a_whole_study_over_tls_with_a_token_that_stands_in_no_file(
     assert console.text.index(said) < console.text.index("results in")
     assert url in (console.result() / "report.html").read_text()
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path.name for path in written} >= {
-        "ledger.jsonl",
-        "results.parquet",
-        "report.html",
-        "console.log",
-    }
+    names = {path.name for path in written}
+    assert names >= {"ledger.jsonl", "results.parquet", "report.html", "console.log"}
     assert [path.name for path in written if SECRET.encode() in path.read_bytes()] == []
 
 

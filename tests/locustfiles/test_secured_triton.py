@@ -23,6 +23,8 @@ from users.tls import OPEN, Security
 
 pytestmark = pytest.mark.system
 
+HANGS_UP = "hangs up after the TLS handshake"
+
 
 @pytest.fixture(scope="module")
 def ports(made: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
@@ -59,22 +61,14 @@ def whole(name: str, address: str, security: Security, tls: bool = True) -> None
 
 
 def test_its_grpc(made: Certificates, ports: tuple[int, int]) -> None:
-    own = Security(made.ca, made.client.cert, made.client.key)
+    own, strange = (Security(made.ca, one.cert, one.key) for one in (made.client, made.stranger))
     address = f"localhost:{ports[0]}"
     whole("onnx-grpc", address, own)
     for security, tls, sentence in (
-        (
-            Security(made.ca),
-            True,
-            "hangs up after the TLS handshake; give a client certificate by --tls-client-cert",
-        ),
+        (Security(made.ca), True, f"{HANGS_UP}; give a client certificate by --tls-client-cert"),
         (OPEN, True, r"not trusted \(.*\); give its authority's with --tls-ca"),
         (OPEN, False, f"speaks TLS; give grpcs://{address}"),
-        (
-            Security(made.ca, made.stranger.cert, made.stranger.key),
-            True,
-            "hangs up after the TLS handshake; give another client certificate by",
-        ),
+        (strange, True, f"{HANGS_UP}; give another client certificate by"),
     ):
         with pytest.raises(UsageError, match=sentence):
             whole("onnx-grpc", address, security, tls)

@@ -19,15 +19,10 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 WINDOW = {"kind": "footer", "status": "complete", "cell": "x", "repeat": 0, "phase": "measure", "second": 1}
 BEFORE = [
-    b"",
-    b"\xc1",
-    os.urandom(1_000),
-    msgpack.dumps(5),
-    msgpack.dumps(["heartbeat", None, "evil"]),
+    *(b"", b"\xc1", os.urandom(1_000), msgpack.dumps(5)),
+    *(msgpack.dumps([kind, None, "evil"]) for kind in ("heartbeat", "locustfile", "quit")),
     msgpack.dumps(["client_ready", 5, "evil"]),
-    msgpack.dumps(["locustfile", None, "evil"]),
     msgpack.dumps(["swarm-records", {"records": [WINDOW], "raw": []}, "evil"]),
-    msgpack.dumps(["quit", None, "evil"]),
 ]
 
 

@@ -49,18 +49,14 @@ def test_its_facts_stand_in_the_ledgers_header(ended: Console) -> None:
         "computes": False, "emulated": True, "floor": False, "compiled": False,
         "stands_for": "", "passes_to": "", "stand_in": "",
     }  # fmt: skip
-    assert {name: about["weights"] for name, about in header["endpoints"].items()} == {
-        "toy-http": "made up",
-        "nap-http": "none",
-    }
+    weights = {name: about["weights"] for name, about in header["endpoints"].items()}
+    assert weights == {"toy-http": "made up", "nap-http": "none"}
 
 
 def test_its_figures_and_facts_stand_in_the_table(ended: Console) -> None:
     rows = {row["endpoint"]: row for row in ended.cells()}
-    assert {name: (row["backend"], row["stand_in"]) for name, row in rows.items()} == {
-        "toy-http": ("toy", STANDS_IN),
-        "nap-http": ("nap", SLEEPS),
-    }
+    facts = {name: (row["backend"], row["stand_in"]) for name, row in rows.items()}
+    assert facts == {"toy-http": ("toy", STANDS_IN), "nap-http": ("nap", SLEEPS)}
     for row in rows.values():
         assert (row["failures"], float(row["server_compute_ms"])) == ("0", 2.0)
         assert int(row["requests"]) >= 3

@@ -1,5 +1,7 @@
 """A study from Locust's web page: started, stopped, started again, interrupted, and seen in a browser."""
 
+from locust.web import WebUI
+
 import json
 import shutil
 import signal
@@ -150,9 +152,8 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
     assert own["Aggregated"]["num_requests"] == sum(int(row["requests"]) for row in console.cells())
     for row in console.cells():
         assert own[row["cell"]]["total_rps"] == pytest.approx(float(row["requests_per_s"]), rel=1e-3)
-        assert float(shown[row["cell"]].replace(",", "")) == pytest.approx(
-            float(row["images_per_s"]), rel=5e-3
-        )
+        images_per_s = float(shown[row["cell"]].replace(",", ""))
+        assert images_per_s == pytest.approx(float(row["images_per_s"]), rel=5e-3)
 
 
 @needs_browser
@@ -177,13 +178,18 @@ def test_markup_from_outside_shows_as_text_and_a_gpu_has_its_charts(tmp_path: Pa
             assert f"{INJECTED}/b1/c2, repeat 1" in look["text"], "the names of the numbered bands"
 
 
+def followed(folder: Path) -> WebUI:
+    """The page of a study that tells of one whole run."""
+    ui, book = web_ui(), Book()
+    live = open_page(ui)
+    tag = book.plan("onnx-grpc", 1, 2)
+    Followed(book.header, live.begun(folder, book.header)).tell(*whole_run(tag))
+    return ui
+
+
 @needs_browser
 def test_seconds_that_are_partly_of_a_phase_are_not_drawn(tmp_path: Path) -> None:
-    ui = web_ui()
-    live = open_page(ui)
-    book = Book()
-    tag = book.plan("onnx-grpc", 1, 2)
-    Followed(book.header, live.begun(tmp_path, book.header)).tell(*whole_run(tag))
+    ui = followed(tmp_path)
     with serving(ui.app) as address:
         for look in seen(f"http://{address}/inferswarm", "#cells tr", 1):
             images, failures = look["drawn"]["Throughput per second"]
@@ -196,11 +202,7 @@ def test_seconds_that_are_partly_of_a_phase_are_not_drawn(tmp_path: Path) -> Non
 
 @needs_browser
 def test_a_page_that_cannot_draw_says_so_and_asks_on_while_it_is_in_sight(tmp_path: Path) -> None:
-    ui = web_ui()
-    live = open_page(ui)
-    book = Book()
-    tag = book.plan("onnx-grpc", 1, 2)
-    Followed(book.header, live.begun(tmp_path, book.header)).tell(*whole_run(tag))
+    ui = followed(tmp_path)
     with serving(ui.app) as address:
         found = browsed(f"http://{address}/inferswarm", "#cells tr", "1", "--blocked", "echarts.min.js")
     assert "This page cannot draw its data: reload it." in found["text"]
@@ -216,16 +218,11 @@ def whole_run(tag: Record) -> Iterator[Record]:
     yield phase_line(tag, "warm-up", "2026-11-21T11:00:00Z")
     yield phase_line(tag, "measure", "2026-11-21T11:00:05Z")
     for at in range(20):
-        gpu = {
-            "id": "a",
-            "util_pct": 40.0 + at,
-            "memory_bytes": (2 + at % 3) << 30,
-            "power_w": 150.0 + 3 * at,
-        }
+        gpu = {"id": "a", "util_pct": 40.0 + at, "memory_bytes": (2 + at % 3) << 30}
+        gpu["power_w"] = 150.0 + 3 * at
         server = triton(50 * (at + 1), 1, 18 * MS)
-        yield from second_of(
-            tag, at, [(20 + at % 5) * MS] * 50, server=server, gpus=[gpu], pending_requests=at % 4
-        )
+        latencies = [(20 + at % 5) * MS] * 50
+        yield from second_of(tag, at, latencies, server=server, gpus=[gpu], pending_requests=at % 4)
     yield phase_line(tag, "drain", "2026-11-21T11:00:20.100Z")
     yield from second_of(tag, 20, [20 * MS] * 5)
     yield from readings(tag, triton(750, 1, 18 * MS))

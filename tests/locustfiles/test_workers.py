@@ -37,7 +37,7 @@ def distributed(
 
 def wait_until_measuring(master: Console) -> None:
     """Into the measure phase of the first cell."""
-    master.wait_for("results in", 40)
+    master.wait_for("results in", 60)
     wait_until(lambda: '"phase":"measure"' in (master.result() / "ledger.jsonl").read_text(), 30)
 
 

@@ -63,12 +63,8 @@ def asked(words: list[str]) -> set[Path]:
 def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:
     rows = run([*command("--emulate"), *SHORT, *EIGHT, "--results-dir", str(tmp_path)], tmp_path).cells()
     seen = {row["endpoint"]: row["tcp_connections"] for row in rows}
-    assert seen == {
-        "emulated-http": "1",
-        "emulated-grpc": "1",
-        "emulated-http-floor": "1",
-        "emulated-grpc-floor": "1",
-    }
+    names = ("emulated-http", "emulated-grpc", "emulated-http-floor", "emulated-grpc-floor")
+    assert seen == dict.fromkeys(names, "1")
     assert all(row["limit"] and row["failures"] == "0" for row in rows)
 
 

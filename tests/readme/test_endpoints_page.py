@@ -13,7 +13,6 @@ from swarm.targets.endpoint_file import read_endpoint
 from tests.locustfiles.console import LOCUST, ROOT, Console
 from tests.readme.commands import SHORT
 from tests.stand_ins import stand_in
-from users.codecs.registry import codec_in_file, digest_of
 from users.endpoint import Endpoint
 from users.inputs.preparation import FIELDS, PRESETS
 from users.tls import OPEN
@@ -118,19 +117,6 @@ def study(folder: Path, *targets: str, key: str = "a-key-of-nobody") -> Console:
     command = [LOCUST[0], "-f", "locustfiles/study.py", "--headless", *asked, *SHORT]
     environ = {"CLIP_KEY": key} if key else {}
     return Console([*command, "--results-dir", str(folder / "results")], folder, **environ)
-
-
-@pytest.mark.system
-@pytest.mark.slow
-def test_the_codec_is_one(tmp_path: Path, address: str) -> None:
-    (tmp_path / "mine.py").write_text(block("python"))
-    place = tmp_path / "own.toml"
-    place.write_text(f'url = "http://{address}/"\ncodec = "mine.py"\n')
-    assert codec_in_file(str(tmp_path / "mine.py"), digest_of(str(tmp_path / "mine.py"))).name == "mine"
-    with study(tmp_path, f"own={place}") as console:
-        assert console.wait(60) in (0, 3), console.text
-    console.folder = tmp_path / "results"
-    assert {(row["failures"], row["codec"][-7:]) for row in console.cells()} == {("0", "mine.py")}
 
 
 CASES = {

@@ -51,9 +51,7 @@ def test_make_step7(tmp_path: Path) -> None:
     assert "random (seed 0)" in (ROOT / folder / "report.html").read_text()
     shown = command("reports show")
     again = run([*shown[:-1], folder], tmp_path, 60)
-    for table in (
-        *("Serial throughput", "Concurrent throughput, batch 1", "Server compute", "gRPC over HTTP"),
-    ):
+    for table in ("Serial throughput", "Concurrent throughput, batch 1", "Server compute", "gRPC over HTTP"):
         assert table in again.text
     beside = command("reports compare")
     compared = run([*beside[:-1], folder, "--out", str(tmp_path / "beside")], tmp_path, 60)

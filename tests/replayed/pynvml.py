@@ -5,8 +5,10 @@ On PYTHONPATH it is found before the real one. The GPU's name says that it is a 
 
 import csv
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 NAME, UUID = "replayed H100 (no measurement)", "GPU-replayed"
 NVML_CLOCK_SM = NVML_TEMPERATURE_GPU = 0
@@ -28,32 +30,35 @@ def now() -> dict[str, float]:
     return ROWS[min(second - began_s[0], len(ROWS) - 1)]
 
 
-def nvmlInit() -> None:
-    pass
+def saying(value: Any) -> Callable[..., Any]:
+    """A function that always says the same."""
+
+    def function(*asked: object) -> Any:
+        return value
+
+    return function
 
 
-def nvmlShutdown() -> None:
-    pass
+def reading(column: str, units: int = 1) -> Callable[..., int]:
+    """A function that says what a column has now, of whose unit it takes so many."""
+
+    def function(handle: int, *asked: object) -> int:
+        return round(units * now()[column])
+
+    return function
 
 
-def nvmlDeviceGetCount() -> int:
-    return 1
-
-
-def nvmlDeviceGetHandleByIndex(index: int) -> int:
-    return index
-
-
-def nvmlDeviceGetName(handle: int) -> str:
-    return NAME
-
-
-def nvmlDeviceGetUUID(handle: int) -> str:
-    return UUID
-
-
-def nvmlSystemGetDriverVersion() -> str:
-    return "replayed"
+nvmlInit = nvmlShutdown = saying(None)
+nvmlDeviceGetCount = saying(1)
+nvmlDeviceGetHandleByIndex = saying(0)
+nvmlDeviceGetName, nvmlDeviceGetUUID = saying(NAME), saying(UUID)
+nvmlSystemGetDriverVersion = saying("replayed")
+# Milliwatts, and millijoules since the driver was loaded.
+nvmlDeviceGetPowerUsage = reading("power_w", 1_000)
+nvmlDeviceGetTotalEnergyConsumption = reading("energy_j", 1_000)
+nvmlDeviceGetClockInfo = reading("sm_clock_mhz")
+nvmlDeviceGetTemperature = saying(45)
+nvmlDeviceGetComputeRunningProcesses = saying([])
 
 
 def nvmlDeviceGetUtilizationRates(handle: int) -> SimpleNamespace:
@@ -62,25 +67,3 @@ def nvmlDeviceGetUtilizationRates(handle: int) -> SimpleNamespace:
 
 def nvmlDeviceGetMemoryInfo(handle: int) -> SimpleNamespace:
     return SimpleNamespace(used=int(now()["memory_bytes"]), total=81_559 * 2**20)
-
-
-def nvmlDeviceGetPowerUsage(handle: int) -> int:
-    """Milliwatts."""
-    return round(1e3 * now()["power_w"])
-
-
-def nvmlDeviceGetTotalEnergyConsumption(handle: int) -> int:
-    """Millijoules since the driver was loaded."""
-    return round(1e3 * now()["energy_j"])
-
-
-def nvmlDeviceGetClockInfo(handle: int, clock: int) -> int:
-    return int(now()["sm_clock_mhz"])
-
-
-def nvmlDeviceGetTemperature(handle: int, sensor: int) -> int:
-    return 45
-
-
-def nvmlDeviceGetComputeRunningProcesses(handle: int) -> list[SimpleNamespace]:
-    return []

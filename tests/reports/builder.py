@@ -22,17 +22,11 @@ class Book:
 
     def __init__(self, **header: Any) -> None:
         self.header: Record = {
-            "kind": "header",
-            "version": 1,
-            "study": "step7",
-            "title": "Step 7: five ways to one model",
-            "size": "quick",
-            "started_utc": "2026-11-21T11:00:00.123Z",
-            "plan": [],
+            **{"kind": "header", "version": 1, "study": "step7", "title": "Step 7: five ways to one model"},
+            **{"size": "quick", "started_utc": "2026-11-21T11:00:00.123Z", "plan": [], "endpoints": {}},
             "options": {"command": "locust -f locustfiles/step7.py --headless --study quick"},
             "fingerprint": {"cpu": {"model": "Example CPU", "cores": 2}, "git_commit": "0123abc"},
             "images": {"count": 64, "source": "photographs", "jpeg_bytes_mean": 9800, "sha256": "ab12"},
-            "endpoints": {},
         } | header
         self.records: list[Record] = []
 
@@ -116,8 +110,7 @@ class Book:
         **more: Any,
     ) -> Record:
         """One run with open-loop load, its phase fits the rate; `late` and `dropped` are of each worker."""
-        count = sum(len(values) for values in latencies_ns.values())
-        phase_ns = round((phase_s or count / rate) * 1e9)
+        phase_ns = round((phase_s or sum(len(values) for values in latencies_ns.values()) / rate) * 1e9)
         tag = self.add(endpoint, batch, rate, latencies_ns, arrivals=arrivals, **more)
         for record in self.of(tag):
             if record["kind"] == "window":
@@ -190,9 +183,8 @@ class Book:
 
     def footer(self, status: str = "complete", reason: str = "") -> None:
         """The end of the study."""
-        self.records.append(
-            {"kind": "footer", "status": status, "reason": reason, "utc": "2026-11-21T11:09:00Z"}
-        )
+        line = {"kind": "footer", "status": status, "reason": reason}
+        self.records.append(line | {"utc": "2026-11-21T11:09:00Z"})
 
     def write(self, directory: Path) -> Path:
         """Writes the ledger into a directory and returns the directory."""

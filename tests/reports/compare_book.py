@@ -28,12 +28,9 @@ def before() -> Book:
     book = Book(options={"seconds": 10, "link": "none", "results_dir": "results"})
     for name, url in (("onnx-http", "127.0.0.1:8010"), ("onnx-grpc", "127.0.0.1:8011")):
         book.endpoint(name, url, "random (seed 0)")
-    serial(book, "onnx-http", 1, 20)
-    serial(book, "onnx-http", 8, 100)
-    serial(book, "onnx-grpc", 1, 22)
-    serial(book, "onnx-grpc", 8, 90)
-    serial(book, "pytorch-http", 1, 12)
-    serial(book, "pytorch-http", 8, 60)
+    for way, one_ms, eight_ms in (("onnx-http", 20, 100), ("onnx-grpc", 22, 90), ("pytorch-http", 12, 60)):
+        serial(book, way, 1, one_ms)
+        serial(book, way, 8, eight_ms)
     book.footer()
     return book
 

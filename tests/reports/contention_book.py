@@ -45,10 +45,8 @@ SPREAD = (1.0, 0.97, 1.03)
 
 def a_study(**header: Any) -> Book:
     """An empty study over an emulated link like one that was published."""
-    book = Book(
-        **{"study": "step7_contention", "title": "HTTP against gRPC", "links": [LINK, LAN], "hosts": [HOST]}
-        | header
-    )
+    about = {"study": "step7_contention", "title": "HTTP against gRPC", "links": [LINK, LAN], "hosts": [HOST]}
+    book = Book(**about | header)
     for protocol in ("http", "grpc"):
         book.endpoint(f"emulated-{protocol}", "127.0.0.1:9030")
         book.header["endpoints"][f"emulated-{protocol}"]["emulated"] = "a100"
@@ -102,12 +100,8 @@ def an_arm(
 def own_wire(rate: float, compute_ns: int) -> Record:
     """What the own wire tells of a request: sent for a second of its time, to the last byte."""
     waited_ns = compute_ns + 14_000_000
-    return {
-        "send": max(0, round(USERS / rate * 1e9) - waited_ns),
-        "wait": waited_ns,
-        "receive": 0,
-        "decode": 0,
-    }
+    send_ns = max(0, round(USERS / rate * 1e9) - waited_ns)
+    return {"send": send_ns, "wait": waited_ns, "receive": 0, "decode": 0}
 
 
 def carried(rate: float, connections: int, workers: int, again_per_10k: int = 7) -> Record:
@@ -118,11 +112,7 @@ def carried(rate: float, connections: int, workers: int, again_per_10k: int = 7)
     times = {"busy_ns": connections * span_ns, "rwnd_limited_ns": 0, "sndbuf_limited_ns": 0}
     trips = {"rtt_ns": 14_500_000, "min_rtt_ns": 14_000_000, "cwnd_bytes": 66_600}
     counts = {"bytes_sent": sent, "bytes_received": sent // 300, "bytes_retransmitted": sent // 1_430}
-    counts |= {
-        "segments_out": segments,
-        "segments_in": segments // 2,
-        "retransmits": again,
-    }
+    counts |= {"segments_out": segments, "segments_in": segments // 2, "retransmits": again}
     return {"span_ns": span_ns, "asked": connections, "connections": connections, **times, **trips, **counts}
 
 

@@ -14,93 +14,40 @@ from reports.summary.summary import Summary
 from tests.reports.parts import changed
 
 MS = 1_000_000
+Changes = dict[str, Any] | None
 RULES = "".join(path.read_text() for path in FilePath(*reports.limits.__path__).glob("*.py"))
 LIMITS = frozenset({UNKNOWN, *re.findall(r'\bLimit\(\s*"([\w-]+)"', RULES)})
 """Every code that a rule gives."""
 
-PATH = Path(
-    asked=4,
-    connections=4,
-    rtt_ns=0.2 * MS,
-    min_rtt_ns=0.02 * MS,
-    cwnd_bytes=1_300_000,
-    bytes_sent=606_000_000,
-    bytes_received=2_300_000,
-    bytes_retransmitted=0,
-    segments_out=14_000,
-    segments_in=9_000,
-    retransmits=0,
-    delivery_bytes_per_s=900e6,
-    busy_ns=400 * MS,
-    busy_share=0.02,
-    rwnd_share=0.0,
-    sndbuf_share=0.0,
-    cwnd_share=1.0,
-    wire_bytes_per_s=121e6,
-)
+SEGMENTS = {"segments_out": 14_000, "segments_in": 9_000, "retransmits": 0, "bytes_retransmitted": 0}
+BYTES = {"bytes_sent": 606_000_000, "bytes_received": 2_300_000, "cwnd_bytes": 1_300_000}
+RATES = {"delivery_bytes_per_s": 900e6, "wire_bytes_per_s": 121e6}
+TRIPS = {"rtt_ns": 0.2 * MS, "min_rtt_ns": 0.02 * MS}
+SHARES = {"busy_share": 0.02, "rwnd_share": 0.0, "sndbuf_share": 0.0, "cwnd_share": 1.0}
+PATH = Path(asked=4, connections=4, busy_ns=400 * MS, **SEGMENTS, **BYTES, **RATES, **TRIPS, **SHARES)
 """Of connections on a loopback."""
 SERVING = Serving(instances=4, max_batch=32, batching=True, batching_delay_ns=0)
-BEGUN = Summary(
-    cell="emulated-http/b1/c4",
-    repeat=1,
-    endpoint="emulated-http",
-    backend="emulated",
-    protocol="http",
-    payload="fp32",
-    batch=1,
-    load="closed",
-    level=4,
-    status="done",
-    workers=1,
-    hosts=1,
-)
-HEALTHY = changed(
-    BEGUN,
-    requests=1_000,
-    failures=0,
-    abandoned=0,
-    images=1_000,
-    measure_ns=5_000 * MS,
-    requests_per_s=200.0,
-    images_per_s=200.0,
-    client="prepared",
-    latency_mean_ns=20 * MS,
-    latency_p95_ns=24 * MS,
-    service_mean_ns=20 * MS,
-    send_delay_mean_ns=0.0,
-    encode_ns=0.0,
-    send_ns=0.3 * MS,
-    wait_ns=19 * MS,
-    receive_ns=0.1 * MS,
-    decode_ns=0.1 * MS,
-    server_parts={"queue": 0.2 * MS, "input": 0.1 * MS, "compute": 6.0 * MS, "output": 0.1 * MS},
-    server_busy=0.3,
-    cold_share=0.0,
-    network_ns=4.6 * MS,
-    unexplained_ns=0.5 * MS,
-    request_bytes=602_289.0,
-    response_bytes=2_199.0,
-    executed_batch=1.0,
-    worker_cpu_pct=20.0,
-    cpu_wait_pct=2.0,
-    host_cpu_pct=30.0,
-    local=True,
-    loop_lag_p95_ns=0.3 * MS,
-    loop_lag_p99_ns=0.6 * MS,
-    in_flight=4.0,
-    path=PATH,
-    serving=SERVING,
-)
+WAY = {"endpoint": "emulated-http", "backend": "emulated", "protocol": "http", "payload": "fp32", "batch": 1}
+CELL = {"cell": "emulated-http/b1/c4", "load": "closed", "level": 4}
+BEGUN = Summary(repeat=1, status="done", workers=1, hosts=1, **WAY, **CELL)
+COUNTS = {"requests": 1_000, "failures": 0, "abandoned": 0, "images": 1_000, "executed_batch": 1.0}
+COUNTS |= {"requests_per_s": 200.0, "images_per_s": 200.0}
+COUNTS |= {"request_bytes": 602_289.0, "response_bytes": 2_199.0}
+TIMES_MS = {"measure": 5_000, "latency_mean": 20, "latency_p95": 24, "service_mean": 20, "send_delay_mean": 0}
+TIMES_MS |= {"encode": 0, "send": 0.3, "wait": 19, "receive": 0.1, "decode": 0.1, "network": 4.6}
+TIMES_MS |= {"unexplained": 0.5, "loop_lag_p95": 0.3, "loop_lag_p99": 0.6}
+SERVER = {"queue": 0.2 * MS, "input": 0.1 * MS, "compute": 6.0 * MS, "output": 0.1 * MS}
+SHARES_PCT = {"worker_cpu_pct": 20.0, "cpu_wait_pct": 2.0, "host_cpu_pct": 30.0, "in_flight": 4.0}
+SERVED = {"client": "prepared", "server_parts": SERVER, "server_busy": 0.3, "cold_share": 0.0, "local": True}
+TIMES_NS = {f"{name}_ns": ms * MS for name, ms in TIMES_MS.items()}
+HEALTHY = changed(BEGUN, **COUNTS, **TIMES_NS, **SHARES_PCT, **SERVED, path=PATH, serving=SERVING)
 """Four users of four instances that are executing a third of the time: more users would give more."""
 
 
-def a_run(
-    path: dict[str, Any] | None = None, serving: dict[str, Any] | None = None, **changes: Any
-) -> Summary:
+def a_run(path: Changes = None, serving: Changes = None, **changes: Any) -> Summary:
     """The healthy run with some fields changed, those of its path and its server's set-up in dicts."""
-    return changed(
-        HEALTHY, path=replace(PATH, **path or {}), serving=replace(SERVING, **serving or {}), **changes
-    )
+    parts = {"path": replace(PATH, **path or {}), "serving": replace(SERVING, **serving or {})}
+    return changed(HEALTHY, **parts, **changes)
 
 
 def at_server(queue: float, compute: float, latency: float, **changes: Any) -> Summary:
@@ -108,8 +55,7 @@ def at_server(queue: float, compute: float, latency: float, **changes: Any) -> S
     rest = (latency - queue - compute) / 2 * MS
     parts = {"server_parts": {"queue": queue * MS, "compute": compute * MS}}
     whole = dict.fromkeys(("latency_mean_ns", "service_mean_ns", "latency_p95_ns"), latency * MS)
-    known = {"network_ns": rest, "unexplained_ns": rest}
-    return a_run(**parts | whole | known | changes)
+    return a_run(**parts | whole | {"network_ns": rest, "unexplained_ns": rest} | changes)
 
 
 def on_path(network: float, path: dict[str, Any], **changes: Any) -> Summary:

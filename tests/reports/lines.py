@@ -31,28 +31,15 @@ def windows(
 
 def window(tag: Record, worker: str, values: Sequence[int], batch: int) -> Record:
     """One second of the measure phase with these successes."""
-    found = {
-        "latency": encoded(values),
-        "service_time": encoded(values),
-        "send_delay": encoded([0 for _ in values]),
-    }
+    found = {name: encoded(values) for name in ("latency", "service_time")}
+    found |= {"send_delay": encoded([0 for _ in values])}
     return {
-        "kind": "window",
-        **tag,
-        "worker": worker,
-        "phase": "measure",
-        "second": FIRST_SECOND,
-        "ok": len(values),
-        "failures": {},
-        "abandoned": 0,
-        "images": len(values) * batch,
-        "request_bytes": len(values) * batch * REQUEST_BYTES,
-        "response_bytes": len(values) * batch * RESPONSE_BYTES,
-        "histograms": found if values else {},
-        "server_ns": {},
-        "server_count": 0,
-        "first_start_ns": FIRST_NS + 1,
-        "last_end_ns": FIRST_NS + 1,
+        **{"kind": "window", **tag, "worker": worker, "phase": "measure", "second": FIRST_SECOND},
+        **{"ok": len(values), "failures": {}, "abandoned": 0, "images": len(values) * batch},
+        **{"request_bytes": len(values) * batch * REQUEST_BYTES},
+        **{"response_bytes": len(values) * batch * RESPONSE_BYTES},
+        **{"histograms": found if values else {}, "server_ns": {}, "server_count": 0},
+        **{"first_start_ns": FIRST_NS + 1, "last_end_ns": FIRST_NS + 1},
     }
 
 
@@ -63,16 +50,12 @@ def drained_line(tag: Record, worker: str, users: int, finished: int, abandoned:
 
 
 def health_line(
-    tag: Record,
-    worker: str,
-    second: int = FIRST_SECOND,
-    lags_ns: Sequence[int] = (100_000,),
-    **stated: object,
+    tag: Record, worker: str, second: int = FIRST_SECOND, lags_ns: Sequence[int] = (100_000,), **told: object
 ) -> Record:
     """What a worker says of itself at a second's end."""
     line = {"kind": "health", **tag, "worker": worker, "phase": "measure", "second": second}
     line |= {"cpu_pct": 40.0, "lag": encoded(lags_ns), "gc_pauses": 0, "gc_ns": 0, "gc_max_ns": 0}
-    return line | {"in_flight": 4, "users": 4} | stated
+    return line | {"in_flight": 4, "users": 4} | told
 
 
 def sample_line(tag: Record, second: int = FIRST_SECOND, **stated: object) -> Record:
@@ -115,13 +98,6 @@ def readings(tag: Record, counters: Record) -> list[Record]:
 
 def triton(requests: int, batch: int, compute_ns: int, queue_ns: int = 50_000) -> Record:
     """Counters of a Triton server over some requests, all successful and each executed by itself."""
-    return {
-        "requests": requests,
-        "successes": requests,
-        "images": requests * batch,
-        "executions": requests,
-        "queue_ns": requests * queue_ns,
-        "input_ns": requests * 30_000,
-        "compute_ns": requests * compute_ns,
-        "output_ns": requests * 20_000,
-    }
+    counts = {"requests": requests, "successes": requests, "images": requests * batch, "executions": requests}
+    parts = {"queue_ns": queue_ns, "input_ns": 30_000, "compute_ns": compute_ns, "output_ns": 20_000}
+    return counts | {name: requests * ns for name, ns in parts.items()}

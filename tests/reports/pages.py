@@ -1,6 +1,9 @@
 """The studies whose pages a real browser opens: good ones, poor ones, and one that is all attack."""
 
 import json
+import shutil
+
+import pytest
 
 from tests.reports.builder import Book
 from tests.reports.example import MS, example, lognormal
@@ -9,6 +12,12 @@ from tests.reports.lines import FIRST_SECOND, Record, sample_line
 
 ATTACK = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">\'"{value}&lt;|`x`'
 RUN_S = 6
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+IN_A_BROWSER = [
+    pytest.mark.system,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: apt-get install chromium"),
+]
+OPEN_ALL = "document.querySelectorAll('details').forEach((it) => { it.open = true; })"
 
 
 def apart(book: Book) -> Book:
@@ -65,12 +74,8 @@ def aborted() -> Book:
 
 def attacked() -> Book:
     """Every text that comes from outside is an attack."""
-    book = Book(
-        title=ATTACK,
-        fingerprint={ATTACK: ATTACK},
-        options={"command": ATTACK, ATTACK: ATTACK},
-        images={"source": ATTACK},
-    )
+    book = Book(title=ATTACK, fingerprint={ATTACK: ATTACK}, images={"source": ATTACK})
+    book.header["options"] = {"command": ATTACK, ATTACK: ATTACK}
     for name in ("onnx-http", "onnx-grpc"):
         book.endpoint(name, ATTACK, weights=ATTACK, model=ATTACK)
     for level in (1, 4, 16):
@@ -82,15 +87,8 @@ def attacked() -> Book:
     return book
 
 
-PAGES = {
-    "quick": quick,
-    "full": example,
-    "crowded": crowded,
-    "aborted": aborted,
-    "empty": Book,
-    "attacked": attacked,
-    "gated": study,
-}
+PAGES = {"quick": quick, "full": example, "crowded": crowded, "aborted": aborted, "empty": Book}
+PAGES |= {"attacked": attacked, "gated": study}
 """What is written into a ledger, by its name; `full` has failures, lost workers and a run that never came."""
 GATES = {
     "gated": THRESHOLDS.replace('"gRPC keeps up"', json.dumps(ATTACK)),

@@ -138,9 +138,7 @@ def doubted(folder: Path, text: bytes) -> str:
     ],
 )
 @pytest.mark.parametrize("name", ["ok", "images", "failures"])
-def test_a_count_that_is_another_is_refused_or_doubted(
-    tmp_path: Path, name: str, change: Callable[[Any], Any]
-) -> None:
+def test_another_count_is_refused_or_doubted(tmp_path: Path, name: str, change: Callable[[Any], Any]) -> None:
     for at, record in enumerate(RECORDS):
         if record["kind"] == "window" and record["phase"] == "measure":
             value = record[name]

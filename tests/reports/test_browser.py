@@ -1,21 +1,15 @@
 """The pages in a real browser: nothing breaks, nothing is fetched, and what is drawn can be read and used."""
 
 import csv
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from reports.__main__ import main
-from tests.reports.pages import ATTACK, GATES, PAGES, apart, attacked, quick
+from tests.reports.pages import ATTACK, GATES, IN_A_BROWSER, OPEN_ALL, PAGES, apart, attacked, quick
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: apt-get install chromium"),
-]
+pytestmark = IN_A_BROWSER
 WIDTHS = (390, 1280)
 PAPER = 1_016
 """CSS pixels across A4 on its side, without the margins."""
@@ -35,21 +29,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(accept_downloads=True)
-    yield made
-    made.close()
-
-
 class Visit:
     """A page, with what it said on the console and what it asked for."""
 
@@ -66,7 +45,7 @@ class Visit:
 
     def opened(self) -> Page:
         """The page with all that is folded open."""
-        self.page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+        self.page.evaluate(OPEN_ALL)
         return self.page
 
     def is_calm(self, path: Path) -> bool:
@@ -76,12 +55,10 @@ class Visit:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_no_page_errs_asks_or_scrolls_sideways(
-    context: BrowserContext, folders: dict[str, Path], name: str
-) -> None:
+def test_no_page_errs_asks_or_scrolls(context: BrowserContext, folders: dict[str, Path], name: str) -> None:
     path = folders[name] / "report.html"
     visit = Visit(context, path, WIDTHS[0])
-    visit.page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    visit.page.evaluate(OPEN_ALL)
     for width in WIDTHS:
         visit.page.set_viewport_size({"width": width, "height": 900})
         assert visit.page.evaluate("document.documentElement.scrollWidth") == width
@@ -94,11 +71,8 @@ def test_no_page_errs_asks_or_scrolls_sideways(
 
 @pytest.mark.parametrize("width", [1280, 1920])
 @pytest.mark.parametrize("name", PAGES)
-def test_no_table_is_clipped_on_a_wide_screen(
-    context: BrowserContext, folders: dict[str, Path], name: str, width: int
-) -> None:
-    page = Visit(context, folders[name] / "report.html", width).page
-    page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+def test_no_cell_is_clipped(context: BrowserContext, folders: dict[str, Path], name: str, width: int) -> None:
+    page = Visit(context, folders[name] / "report.html", width).opened()
     wider = """[...document.querySelectorAll(".scroll")].filter((it) => it.scrollWidth > it.clientWidth)
         .map((it) => `${it.getAttribute("aria-label")} ${it.scrollWidth} > ${it.clientWidth}`)"""
     assert page.evaluate(wider) == []
@@ -108,14 +82,12 @@ def test_no_table_is_clipped_on_a_wide_screen(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_long_table_is_folded_and_searched_by_every_word(
-    context: BrowserContext, folders: dict[str, Path], name: str
-) -> None:
+def test_a_long_table_is_folded(context: BrowserContext, folders: dict[str, Path], name: str) -> None:
     page = Visit(context, folders[name] / "report.html").page
     long = """[...document.querySelectorAll("table")].filter((it) => it.tBodies[0].rows.length > 8)"""
     open_ones = f"{long}.filter((it) => !it.closest('details')).map((it) => it.dataset.title)"
     assert set(page.evaluate(open_ones)) <= {"Gates that did not pass"}
-    page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    page.evaluate(OPEN_ALL)
     fields = page.locator("input.find")
     assert fields.count() == page.evaluate(f"{long}.length")
     for field in fields.all():
@@ -131,8 +103,7 @@ def test_a_long_table_is_folded_and_searched_by_every_word(
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_chart_is_drawn_and_named(context: BrowserContext, folders: dict[str, Path], name: str) -> None:
-    page = Visit(context, folders[name] / "report.html").opened()
-    figures = page.locator("figure[data-kind]")
+    figures = Visit(context, folders[name] / "report.html").opened().locator("figure[data-kind]")
     expected = {"quick": 6, "full": 7, "crowded": 7, "aborted": 2, "empty": 0, "attacked": 6, "gated": 7}
     assert figures.count() == expected[name]
     for figure in figures.all():
@@ -141,39 +112,23 @@ def test_every_chart_is_drawn_and_named(context: BrowserContext, folders: dict[s
         assert figure.locator("h3").inner_text()
 
 
-def test_an_attack_in_every_foreign_text_shows_as_text(
-    context: BrowserContext, folders: dict[str, Path]
-) -> None:
+def test_an_attack_in_every_text_shows_as_text(context: BrowserContext, folders: dict[str, Path]) -> None:
     page = Visit(context, folders["attacked"] / "report.html").page
     assert page.evaluate("window.hacked") is None
     assert page.locator("h1").inner_text() == ATTACK
     assert page.locator("body img").count() == 0
-    page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    page.evaluate(OPEN_ALL)
     for place in ("failed", "http", "model"):
         assert page.get_by_text(ATTACK).count() > 10, place
 
 
-def test_a_tooltip_holds_an_attack_as_text(context: BrowserContext, folders: dict[str, Path]) -> None:
-    page = Visit(context, folders["attacked"] / "report.html").opened()
-    canvas = page.locator("figure[data-kind=timeline] .canvas")
-    box = canvas.bounding_box()
-    assert box is not None
-    canvas.scroll_into_view_if_needed()
-    canvas.hover(position={"x": box["width"] * 0.4, "y": 60})
-    page.wait_for_selector(".tip strong")
-    assert ATTACK in page.locator(".tip strong").first.inner_text()
-    assert page.evaluate("window.hacked") is None
-
-
-def test_a_comparison_with_a_strangers_study_runs_nothing_of_theirs(
-    context: BrowserContext, tmp_path: Path
-) -> None:
+def test_a_comparison_with_a_stranger_runs_nothing_of_theirs(context: BrowserContext, tmp_path: Path) -> None:
     # A folder's name is the stranger's, too, as far as a file system lets it.
     theirs = attacked().write(tmp_path / ATTACK.replace("/", ""))
     mine, out = quick().write(tmp_path / "mine"), tmp_path / "out"
     assert main(["compare", str(mine), str(theirs), "--out", str(out)]) != 2
     visit = Visit(context, out / "compare.html")
-    visit.page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    visit.opened()
     assert visit.page.evaluate("window.hacked") is None
     assert visit.page.locator("body img").count() == 0
     assert ATTACK[:20] in visit.page.inner_text("body")
@@ -181,9 +136,7 @@ def test_a_comparison_with_a_strangers_study_runs_nothing_of_theirs(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_gates_are_drawn_by_outcome_and_told_by_a_tooltip(
-    context: BrowserContext, folders: dict[str, Path], width: int
-) -> None:
+def test_gates_are_drawn_and_told(context: BrowserContext, folders: dict[str, Path], width: int) -> None:
     page = Visit(context, folders["gated"] / "report.html", width).page
     figure = page.locator("figure[data-kind=gates]")
     texts = " ".join(figure.locator("svg text").all_text_contents())
@@ -230,16 +183,6 @@ def test_a_table_is_saved_as_csv(context: BrowserContext, folders: dict[str, Pat
     assert rows[0][:5] == ["cell", "requests", "failed", "failed %", "kinds"]
     assert rows[1][1:5] == ["31", "1", "3.23", f"{ATTACK} 1"]
     assert len(rows) - 1 == table.locator("tbody tr").count()
-
-
-def test_the_time_axis_goes_to_the_chosen_run(context: BrowserContext, folders: dict[str, Path]) -> None:
-    page = Visit(context, folders["full"] / "report.html").opened()
-    figure = page.locator("figure[data-kind=timeline]")
-    before = figure.locator("svg").inner_html()
-    figure.locator("select").select_option(label="onnx-http/b4/c1 r2")
-    assert figure.locator("svg").inner_html() != before
-    figure.locator("select").select_option(label="the whole study")
-    assert figure.locator("svg text").count() > 10
 
 
 def test_dark_mode_and_paper_change_what_is_drawn(context: BrowserContext, folders: dict[str, Path]) -> None:

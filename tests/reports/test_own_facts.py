@@ -36,9 +36,7 @@ HEADER: dict[str, Any] = {
         ("idle-other", "trt", False, f"Stands in for trt. {NOT_COMPUTED}"),
     ],
 )
-def test_an_endpoints_own_come_before_its_backends(
-    endpoint: str, stands_for: str, said: str, *, computes: bool
-) -> None:
+def test_an_endpoints_own_come_first(endpoint: str, stands_for: str, said: str, *, computes: bool) -> None:
     facts = facts_of(HEADER, "mine", endpoint)
     assert (facts.stands_for, facts.computes, facts.stand_in) == (stands_for, computes, said)
 

@@ -65,9 +65,7 @@ def test_another_study_of_their_model_is_not_theirs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("space", "theirs"), [(SPACE, True), ("siglip", False), ("", False)], ids=["theirs", "another", "none"]
 )
-def test_what_is_asked_beside_the_presets_must_be_of_their_model(
-    space: str, tmp_path: Path, *, theirs: bool
-) -> None:
+def test_what_is_asked_beside_presets_is_of_their_model(space: str, tmp_path: Path, *, theirs: bool) -> None:
     book = presets(space=SPACE)
     run(book, "mine", stranger(book, "mine", space=space))
     study = written(book, tmp_path)
@@ -102,11 +100,8 @@ def test_their_own_page_has_it_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("study", "column"), [("step7_contention", True), ("mine", False)])
-def test_arms_stand_beside_the_published_in_their_study_alone(
-    study: str, tmp_path: Path, *, column: bool
-) -> None:
-    book = arms(contention(study=study), BY_CONNECTIONS)
-    (first, _) = contention_tables(written(book, tmp_path))
+def test_arms_stand_beside_theirs_in_their_study_alone(study: str, tmp_path: Path, *, column: bool) -> None:
+    (first, _) = contention_tables(written(arms(contention(study=study), BY_CONNECTIONS), tmp_path))
     assert ("published" in first.heads) is column
 
 

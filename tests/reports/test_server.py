@@ -29,9 +29,7 @@ from tests.reports.study.test_fold import MS, codes, folded, text_of
         (None, "probe-gap", "the server was not asked before the measure phase"),
     ],
 )
-def test_the_server_side_is_doubted(
-    tmp_path: Path, counted: dict[str, Any] | None, code: str, text: str
-) -> None:
+def test_the_server_is_doubted(tmp_path: Path, counted: dict[str, Any] | None, code: str, text: str) -> None:
     book = Book()
     book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=counted)
     run = folded(book, tmp_path)
@@ -49,12 +47,9 @@ def test_the_server_side_is_doubted(
         ("failed", 2, None),
     ],
 )
-def test_a_run_that_did_not_end_well_is_no_gap_of_the_probe(
-    tmp_path: Path, status: str, read: int, gap: str | None
-) -> None:
+def test_a_run_that_ended_badly_is_no_gap(tmp_path: Path, status: str, read: int, gap: str | None) -> None:
     book = Book()
-    counters = triton(100, 1, MS)
-    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=counters, status=status)
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS), status=status)
     readings = [record for record in book.of(tag) if record["kind"] == "server"]
     for record in readings[read:]:
         book.records.remove(record)
@@ -84,9 +79,7 @@ def test_a_server_that_answers_no_more_is_lost(tmp_path: Path, when: str, kind: 
 
 
 @pytest.mark.parametrize(("counts", "lost"), [([15, 50], False), ([15, 2], True), ([2, 50], True)])
-def test_a_server_that_has_caught_up_since_its_restart_is_still_found(
-    tmp_path: Path, counts: list[int], lost: bool
-) -> None:
+def test_a_restart_is_found_though_it_has_caught_up(tmp_path: Path, counts: list[int], lost: bool) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))
     for record, count in zip((r for r in book.of(tag) if r["kind"] == "server"), (10, 90), strict=True):
@@ -112,24 +105,12 @@ def test_a_server_that_was_away_is_lost_whatever_it_has_counted_since(tmp_path: 
     [("refused", 100, False), ("refused", 120, False), ("refused", 99, True), ("refused", 121, True),
      ("server-error", 100, False), ("server-error", 99, True), ("server-error", 120, False)],
 )  # fmt: skip
-def test_a_request_that_got_no_answer_may_never_have_come(
-    tmp_path: Path, kind: str, counted: int, doubted: bool
-) -> None:
+def test_an_unanswered_request_may_never_come(tmp_path: Path, kind: str, counted: int, doubted: bool) -> None:
     book = Book()
-    counters = triton(counted, 1, MS)
-    book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=counters, failures={kind: 20})
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(counted, 1, MS), failures={kind: 20})
     found = codes(folded(book, tmp_path))
     assert bool({"counts-mismatch", "several-servers"} & set(found)) == doubted
     assert ("counts-mismatch" in found) == (counted > 120)
-
-
-def test_a_probe_that_failed_is_a_gap_with_its_own_words(tmp_path: Path) -> None:
-    book = Book()
-    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))
-    book.records.append({"kind": "server", **tag, "when": "after", "error": "127.0.0.1:8012 refused"})
-    run = folded(book, tmp_path)
-    assert text_of(run, "probe-gap") == "127.0.0.1:8012 refused"
-    assert (run.server.compute_ns, run.server.executed_batch) == (None, None)
 
 
 def test_the_pytorch_service_has_other_parts_than_triton(tmp_path: Path) -> None:

@@ -117,8 +117,7 @@ def test_an_execution_that_had_begun_before_is_no_second_server(tmp_path: Path) 
     """Two executions of 0.6 s in a second."""
     book = Book()
     counters = triton(2, 1, 600 * MS) | {"batches": {"1": [2, 1_200 * MS, 1, 600 * MS]}}
-    tag = book.add("onnx-http", 1, 1, {"w0": [500 * MS] * 2}, counters=counters)
-    book.serving(tag)
+    book.serving(book.add("onnx-http", 1, 1, {"w0": [500 * MS] * 2}, counters=counters))
     run = folded(book, tmp_path)
     assert (run.server.busy, run.server.several) == (1.0, "")
 
@@ -137,16 +136,12 @@ def test_a_service_of_kubernetes_tells_that_it_is_several(tmp_path: Path) -> Non
 
 def steps(**counted: tuple[int, int, int, int]) -> Record:
     """Successes, executions, and milliseconds of queue and of executions by step."""
-    return {
-        name: {
-            "successes": successes,
-            "executions": executions,
-            "queue_ns": queue_ms * MS,
-            "work_ns": successes * executing_ms * MS // max(1, executions),
-            "executing_ns": executing_ms * MS,
-        }
-        for name, (successes, executions, queue_ms, executing_ms) in counted.items()
-    }
+    found: Record = {}
+    for name, (successes, executions, queue_ms, executing_ms) in counted.items():
+        times = {"queue_ns": queue_ms * MS, "executing_ns": executing_ms * MS}
+        times |= {"work_ns": successes * executing_ms * MS // max(1, executions)}
+        found[name] = {"successes": successes, "executions": executions} | times
+    return found
 
 
 def ensemble(folder: Path, first: Record, last: Record, **told: Any) -> Summary:

@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import pytest
-
 from reports.format import digits, ms, plain
 from reports.page.table import Table
 from reports.render.markdown import escaped
@@ -14,21 +12,13 @@ from tests.reports.answers import row
 from tests.reports.builder import Book
 from tests.reports.example import example
 from tests.reports.lines import triton
+from tests.reports.open_load import texts
 
 MS = 1_000_000
 
 
 def tables(study: Study) -> dict[str, Table]:
     return {table.title: table for table in matrix_tables(study)}
-
-
-def texts(table: Table) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in table.rows]
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    return load_study(example().write(tmp_path_factory.mktemp("example")))
 
 
 def two_protocols(folder: Path) -> Study:
@@ -64,41 +54,6 @@ def test_cells_are_of_all_repeats_and_say_so(tmp_path: Path) -> None:
         "Percentiles are of all requests of up to 3 repeats; other figures with a 95 % CI in brackets are "
     )
     assert [section.heading for section in others if said in section.sentences] == []
-
-
-def test_the_ratio_is_grpc_over_http(tmp_path: Path) -> None:
-    table = protocols_map(two_protocols(tmp_path))
-    assert table.heads == ("backend", "users", "batch 1", "batch 4")
-    # Geometric means: 100, 500 and 33.3 images/s over 66.7.
-    assert texts(table) == [["onnx", "1", "1.8× (0.060–52)", "–"]]
-    assert table.notes == ("not in this study's plan",)
-
-
-def both_protocols(folder: Path, repeats: int) -> Study:
-    """gRPC at 0.800 of HTTP for one image and 1.25 of it for four, with enough results."""
-    book = Book()
-    for repeat in range(1, repeats + 1):
-        for batch, grpc_ms in ((1, 12.5), (4, 8)):
-            for name, each_ms in (("onnx-http", 10), ("onnx-grpc", grpc_ms)):
-                book.add(name, batch, 1, {"w0": [round(each_ms * MS)] * 200}, repeat=repeat)
-    return load_study(book.write(folder))
-
-
-@pytest.mark.parametrize(
-    ("repeats", "ratios", "note"),
-    [
-        (1, ("0.800×", "1.25×"), FEW),
-        (2, ("0.800×", "1.25×"), FEW),
-        (3, ("▼ 0.800× (0.798–0.802)", "▲ 1.25× (±0.200 %)"), ""),
-    ],
-)
-def test_a_ratio_of_fewer_than_three_pairs_has_no_interval_and_says_so(
-    tmp_path: Path, repeats: int, ratios: tuple[str, str], note: str
-) -> None:
-    table = protocols_map(both_protocols(tmp_path, repeats))
-    assert texts(table) == [["onnx", "1", *ratios]]
-    assert table.notes == ((note,) if note else ())
-    assert [cell.marks for cell in table.rows[0][2:]] == [(1,) if note else ()] * 2
 
 
 def test_where_some_cells_have_one_run_only_those_are_inconclusive() -> None:
@@ -139,69 +94,18 @@ def test_where_every_repeat_is_tainted_all_count_and_are_marked(tmp_path: Path) 
     assert "onnx-grpc" not in row(study, "Best")
 
 
-def test_rows_follow_the_header_whatever_the_run_order(study: Study, tmp_path: Path) -> None:
-    book = example()
-    book.header["plan"].reverse()
-    shuffled = tables(load_study(book.write(tmp_path)))
-    assert {title: texts(table) for title, table in shuffled.items()} == {
-        title: texts(table) for title, table in tables(study).items()
+def test_rows_follow_the_header_whatever_the_run_order(tmp_path: Path) -> None:
+    book, shuffled = example(), example()
+    shuffled.header["plan"].reverse()
+    planned, other = (load_study(it.write(tmp_path / str(at))) for at, it in enumerate((book, shuffled)))
+    assert {title: texts(table) for title, table in tables(other).items()} == {
+        title: texts(table) for title, table in tables(planned).items()
     }
 
 
-def test_a_dash_says_why(study: Study) -> None:
-    table = tables(study)["Concurrent throughput, batch 1"]
-    by_endpoint = {row[0].text: row[2] for row in table.rows}
-    assert [table.notes[mark - 1] for mark in by_endpoint["openvino-grpc"].marks] == ["not run"]
-    assert [table.notes[mark - 1] for mark in by_endpoint["onnx-grpc"].marks] == [
-        "invalidated: worker-lost",
-        "invalidated: failures",
-        "6 of 1,206 requests failed (0.498 %)",
-    ]
-    failed = next(row for row in tables(study)["Serial throughput"].rows if row[0].text == "openvino-http")[3]
-    assert failed.text == "–"
-    assert "no request succeeded (failed)" in tables(study)["Serial throughput"].notes
-
-
-def test_stand_ins_and_random_weights_are_said_once_above_the_page_and_at_no_table(study: Study) -> None:
-    page = build_page(study, "x")
-    assert [sentence.partition(":")[0] for sentence in page.banner] == ["OpenVINO", "Floor", "Random weights"]
-    assert page.banner[2] == "Random weights: timings are real, embeddings mean nothing."
-    tables = [table for section in page.sections for table in section.tables]
-    said = [text for table in tables for text in (table.caption, *table.notes)]
-    assert len(tables) > 10
-    assert [text for text in said if "a stand-in" in text or "Random weights" in text] == []
-
-
-def best_of(table: Table) -> list[list[str]]:
-    """The names of the rows whose cell is marked as the best, column by column."""
-    return [[cells[0].text for cells in table.rows if cells[at].best] for at in range(1, len(table.heads))]
-
-
-def test_the_best_of_each_column_is_marked_the_most_images_and_the_least_time(study: Study) -> None:
-    rates, times = tables(study)["Serial throughput"], tables(study)["Serial latency, p50"]
-    assert best_of(times) == [["pytorch-http"], ["pytorch-http"], ["openvino-grpc"]]
-    # to as many digits as their repeats carry two rates read alike, and are not
-    assert best_of(rates) == [["pytorch-http"], ["pytorch-http"], ["openvino-grpc"]]
-    assert [texts(times)[at][0:2] for at in range(2)] == [
-        ["pytorch-http", "12 (11–13)"],
-        ["onnx-http", "20 (18–22)"],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (5266.9, "5,270"),
-        (0.041364, "0.0414"),
-        (9.996, "10.0"),
-        (48.5, "48.5"),
-        (1, "1.00"),
-        (999.6, "1,000"),
-    ],
-)
-def test_three_significant_digits(value: float, text: str) -> None:
-    assert digits(value) == text
+def test_three_significant_digits() -> None:
+    values = (0, 5266.9, 0.041364, 9.996, 48.5, 1, 999.6)
+    assert [*map(digits, values)] == ["0", "5,270", "0.0414", "10.0", "48.5", "1.00", "1,000"]
 
 
 def test_foreign_text_is_made_harmless() -> None:

@@ -34,15 +34,8 @@ def main() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/"
-        command = [
-            sys.argv[1],
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            *sys.argv[2:],
-            "--dump-dom",
-            url,
-        ]
+        chromium, *options = sys.argv[1:]
+        command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", *options, "--dump-dom", url]
         print(subprocess.run(command, capture_output=True, text=True, timeout=60).stdout)
         server.shutdown()
 

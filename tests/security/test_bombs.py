@@ -20,14 +20,8 @@ MOST_MB, MOST_S = 64, 20
 @pytest.fixture(scope="module")
 def addresses() -> Iterator[dict[str, str]]:
     """Of the servers, by what they do."""
-    with subprocess.Popen(
-        [sys.executable, "tests/security/bombs.py"],
-        cwd=ROOT,
-        env=ENVIRON,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as serving:
+    command, pipe = [sys.executable, "tests/security/bombs.py"], subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, env=ENVIRON, stdin=pipe, stdout=pipe, text=True) as serving:
         assert serving.stdin is not None
         assert serving.stdout is not None
         yield json.loads(serving.stdout.readline())

@@ -33,12 +33,8 @@ def shown(folder: Path) -> Shown:
     """`reports show` of a folder, and the most memory that it took."""
     began = time.monotonic()
     with (folder / "said").open("w+") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reports", "show", str(folder), "--quiet"],
-            cwd=ROOT,
-            stdout=said,
-            stderr=said,
-        )
+        command = [sys.executable, "-m", "reports", "show", str(folder), "--quiet"]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)

@@ -34,14 +34,9 @@ OPENED = ("--model-control",)
 def tritonserver(*options: str) -> Iterator[dict[str, Any]]:
     """`python -m server up` with an emulated model, whose `ready` event it gives."""
     command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes", "--emulate", "5+1"]
-    with subprocess.Popen(
-        [*command, *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**environment(), VARIABLE: SECRET},
-    ) as process:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    environ = {**environment(), VARIABLE: SECRET}
+    with subprocess.Popen([*command, *options], **pipes, cwd=ROOT, env=environ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -132,12 +127,8 @@ def test_no_page_in_a_real_browser_runs_code(server: dict[str, Any], tmp_path: P
         fetch({json.dumps(url)}, {request})
             .then(() => document.body.append("it was sent"), error => document.body.append(error));
     """
-    page = [
-        sys.executable,
-        "tests/security/page.py",
-        str(CHROMIUM),
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    page = [sys.executable, "tests/security/page.py", str(CHROMIUM), profile]
     done = subprocess.run(page, cwd=ROOT, input=script, capture_output=True, text=True, timeout=90)
     assert "it was sent" in done.stdout.rpartition("</script>")[2], done
     assert not mark.exists()
@@ -163,17 +154,8 @@ def test_who_knows_the_secret_loads_models(tmp_path: Path) -> None:
         assert (code, mark.exists()) == (503, False)
 
 
-STUDY = (
-    "-f",
-    "locustfiles/step7.py",
-    "--headless",
-    "--cells",
-    "*/b1/c1/*",
-    "--seconds",
-    "1",
-    "--warm-up",
-    "2",
-)
+STUDY = ("-f", "locustfiles/step7.py", "--headless", "--cells", "*/b1/c1/*")
+BRIEF = ("--seconds", "1", "--warm-up", "2")
 
 
 def study(folder: Path, found: dict[str, Any], secret: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -182,7 +164,14 @@ def study(folder: Path, found: dict[str, Any], secret: str, **more: str) -> subp
         "--onnx-metrics-url": found["metrics"], "--onnx-model": "emulated", "--queue-delay-us": "0,3000",
         "--endpoints": "onnx-http,onnx-grpc", "--results-dir": str(folder),
     }  # fmt: skip
-    command = [sys.executable, "-m", "locust", *STUDY, *(word for pair in places.items() for word in pair)]
+    command = [
+        sys.executable,
+        "-m",
+        "locust",
+        *STUDY,
+        *BRIEF,
+        *(word for pair in places.items() for word in pair),
+    ]
     given = {VARIABLE: secret} if secret else {}
     return subprocess.run(
         command, cwd=ROOT, env={**environment(), **given, **more}, capture_output=True, text=True, timeout=200

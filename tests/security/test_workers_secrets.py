@@ -18,14 +18,8 @@ from users.tls import Security, SecurityError, check_here
 from users.transport.headers import Sender
 from users.transport.transports import client
 
-NAMES = (
-    "AWS_SECRET_ACCESS_KEY",
-    "HOME",
-    "INFERSWARM_MODEL_CONTROL",
-    "INFERSWARM_token",
-    "XINFERSWARM_TOKEN",
-    "INFERSWARM_TOKEN\n",
-)
+OTHERS = ("AWS_SECRET_ACCESS_KEY", "HOME", "INFERSWARM_MODEL_CONTROL")
+NAMES = (*OTHERS, "INFERSWARM_token", "XINFERSWARM_TOKEN", "INFERSWARM_TOKEN\n")
 SECRET = "of-nobodys-business"
 
 
@@ -38,6 +32,22 @@ def sent_to(asked: list[str]) -> Callable[..., Iterable[bytes]]:
     return answer
 
 
+def told(address: str, **more: Any) -> Endpoint:
+    """As a worker makes it of its master's message."""
+    made = Endpoint("pytorch-http", "pytorch", "http", "jpeg", address, **more)
+    return Endpoint.from_dict(json.loads(json.dumps(made.to_dict())))
+
+
+def with_header(address: str, value: str) -> Endpoint:
+    return told(address, headers=(("Authorization", value),))
+
+
+def send(endpoint: Endpoint) -> None:
+    codec = Embed(endpoint)
+    with client(codec, 5.0) as user, pytest.raises(RequestError):
+        user.send(codec.prepare(image_set(1), (0,)))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_other_variable_leaves_a_worker(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, SECRET)
@@ -46,16 +56,7 @@ def test_no_other_variable_leaves_a_worker(name: str, monkeypatch: pytest.Monkey
         check_here(security)
     asked: list[str] = []
     with serving(sent_to(asked)) as address:
-        # As a worker makes it of its master's message.
-        told = json.loads(
-            json.dumps(
-                Endpoint("pytorch-http", "pytorch", "http", "jpeg", address, security=security).to_dict()
-            )
-        )
-        endpoint = Endpoint.from_dict(told)
-        codec = Embed(endpoint)
-        with client(codec, 5.0) as user, pytest.raises(RequestError):
-            user.send(codec.prepare(image_set(1), (0,)))
+        send(told(address, security=security))
     assert SECRET not in "".join(asked)
 
 
@@ -64,12 +65,7 @@ def test_those_meant_for_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("INFERSWARM_TOKEN", "INFERSWARM_ONNX_TOKEN"):
         monkeypatch.setenv(name, SECRET)
         with serving(sent_to(asked)) as address:
-            endpoint = Endpoint(
-                "pytorch-http", "pytorch", "http", "jpeg", address, security=Security(token=name)
-            )
-            codec = Embed(endpoint)
-            with client(codec, 5.0) as user, pytest.raises(RequestError):
-                user.send(codec.prepare(image_set(1), (0,)))
+            send(told(address, security=Security(token=name)))
     assert asked == [f"Bearer {SECRET}"] * 2
 
 
@@ -83,16 +79,15 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("worker")
-@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "HOME", "INFERSWARM_MODEL_CONTROL"])
+@pytest.mark.parametrize("name", OTHERS)
 def test_no_other_variable_leaves_a_worker_in_a_header(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, SECRET)
     asked: list[str] = []
     with serving(sent_to(asked)) as address:
-        codec = Embed(with_header(address, f"Bearer ${{{name}}}"))
+        endpoint = with_header(address, f"Bearer ${{{name}}}")
         with pytest.raises(StudyError, match=f"has {name} in it, which workers do not send by default"):
-            check_secured(codec.endpoint)
-        with client(codec, 5.0) as user, pytest.raises(RequestError):
-            user.send(codec.prepare(image_set(1), (0,)))
+            check_secured(endpoint)
+        send(endpoint)
     assert SECRET not in "".join(asked)
 
 
@@ -103,13 +98,7 @@ def test_those_that_its_owner_names_leave_it_in_a_header(name: str, monkeypatch:
     monkeypatch.setenv("INFERSWARM_HEADERS", "OTHER, CLIP_KEY")
     asked: list[str] = []
     with serving(sent_to(asked)) as address:
-        codec = Embed(with_header(address, f"Key ${{{name}}}"))
-        check_secured(codec.endpoint)
-        with client(codec, 5.0) as user, pytest.raises(RequestError):
-            user.send(codec.prepare(image_set(1), (0,)))
+        endpoint = with_header(address, f"Key ${{{name}}}")
+        check_secured(endpoint)
+        send(endpoint)
     assert asked == [f"Key {SECRET}"]
-
-
-def with_header(address: str, value: str) -> Endpoint:
-    made = Endpoint("x", "pytorch", "http", "jpeg", address, headers=(("Authorization", value),))
-    return Endpoint.from_dict(json.loads(json.dumps(made.to_dict())))

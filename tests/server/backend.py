@@ -70,11 +70,8 @@ def utilities():
 
 
 def load(path, monkeypatch, *libraries):
-    """A model.py, with what it imports of Triton, and these libraries as empty ones.
-
-    numpy's table of functions is put back at the end: what reads strings lays one of its own over it, which
-    goes with the module.
-    """
+    """A model.py, with what it imports of Triton, and these libraries as empty ones."""
+    # What reads strings lays a table of its own over numpy's, which goes with the module: it is put back.
     monkeypatch.setattr(multiarray, "_ARRAY_API", multiarray._ARRAY_API)
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utilities())
     for library in libraries:

@@ -27,21 +27,12 @@ def _frames():
 
 
 FILES = (
-    _saved("JPEG"),
-    _saved("JPEG", "L"),
-    _saved("JPEG", "CMYK"),
-    _saved("JPEG", progressive=True),
-    _saved("JPEG", exif=_exif()),
-    _saved("MPO", save_all=True, append_images=_frames()),
-    _saved("PNG"),
-    _saved("PNG", "1"),
-    _saved("PNG", "P", transparency=bytes(range(200))),
-    _saved("PNG", "RGBA", exif=_exif()),
-    _saved("PNG", "LA"),
-    _saved("PNG", save_all=True, append_images=_frames()),
-    _saved("WEBP"),
-    _saved("WEBP", "RGBA", lossless=True, exif=_exif()),
-    _saved("WEBP", save_all=True, append_images=_frames()),
+    *(_saved("JPEG", mode) for mode in ("RGB", "L", "CMYK")),
+    *(_saved("JPEG", progressive=True), _saved("JPEG", exif=_exif())),
+    *(_saved("PNG", mode) for mode in ("RGB", "1", "LA")),
+    *(_saved("PNG", "P", transparency=bytes(range(200))), _saved("PNG", "RGBA", exif=_exif())),
+    *(_saved("WEBP"), _saved("WEBP", "RGBA", lossless=True, exif=_exif())),
+    *(_saved(kind, save_all=True, append_images=_frames()) for kind in ("MPO", "PNG", "WEBP")),
 )
 GOOD = base64.b64encode(FILES[0]).decode()
 
@@ -58,10 +49,8 @@ def damaged(draw):
     data = bytearray(draw(st.sampled_from(FILES)))
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, min(len(data), draw(st.sampled_from([40, 300, 10_000])))))
-        how, some = (
-            draw(st.sampled_from(["change", "remove", "double", "cut"])),
-            draw(st.binary(min_size=1, max_size=4)),
-        )
+        how = draw(st.sampled_from(["change", "remove", "double", "cut"]))
+        some = draw(st.binary(min_size=1, max_size=4))
         if how == "change":
             data[at : at + len(some)] = some
         elif how == "remove":
@@ -108,25 +97,13 @@ messages = st.one_of(
 def odd(draw):
     """Bodies that no encoder of JSON writes."""
     number = draw(st.integers(1, 4000))
-    return draw(
-        st.sampled_from(
-            [
-                b"[" * number,
-                b'{"images":' * number,
-                b'{"images": [' + b"1" * number * 3 + b"]}",
-                b'{"images": [1e' + b"9" * number + b"]}",
-                b'{"images": [' + b'"",' * number + b'""]}',
-                b'{"images": [], "images": ["' + b"A" * number * 4 + b'"]}',
-                b'{"images": ["' + b"\\ud800" * number + b'"]}',
-                b'{"images": ["\x00' + b"\xff" * number + b'"]}',
-                b'{"images": [' + b"[]," * number + b"[]]}",
-                json.dumps({"images": ["A" * number]}).encode("utf-16"),
-                b"\xef\xbb\xbf" + _encoded({"images": [GOOD[:number]]}),
-                b" " * number,
-                b"",
-            ]
-        )
-    )
+    head = b'{"images": ['
+    made = [b"[" * number, b'{"images":' * number, b" " * number, b""]
+    made += [head + b"1" * number * 3 + b"]}", head + b"1e" + b"9" * number + b"]}"]
+    made += [head + b'"",' * number + b'""]}', head + b'], "images": ["' + b"A" * number * 4 + b'"]}']
+    made += [head + b'"' + b"\\ud800" * number + b'"]}', head + b'"\x00' + b"\xff" * number + b'"]}']
+    made += [head + b"[]," * number + b"[]]}", json.dumps({"images": ["A" * number]}).encode("utf-16")]
+    return draw(st.sampled_from([*made, b"\xef\xbb\xbf" + _encoded({"images": [GOOD[:number]]})]))
 
 
 @st.composite

@@ -54,7 +54,7 @@ def wait_until(condition):
 
 
 @contextmanager
-def serve(embedder, settings=None):
+def serve(embedder, settings=None, ready=True):
     settings = settings or Settings()
     config = configured(create_app(embedder, settings), settings)
     config.port = 0
@@ -63,7 +63,9 @@ def serve(embedder, settings=None):
     thread.start()
     try:
         wait_until(lambda: server.started)
-        yield Client(server.servers[0].sockets[0].getsockname()[1], embedder)
+        client = Client(server.servers[0].sockets[0].getsockname()[1], embedder)
+        wait_until(lambda: not ready or client.request("GET", "/readyz")[0] == 200)
+        yield client
     finally:
         embedder.gate.set()
         embedder.load_gate.set()
@@ -85,7 +87,7 @@ def embedder():
 
 @pytest.fixture
 def serving():
-    """Starts a service: `with serving(embedder, settings) as client`."""
+    """Starts a service: `with serving(embedder, settings) as client`, which is ready, or may be."""
     return serve
 
 
@@ -93,5 +95,4 @@ def serving():
 def client(embedder):
     """A service that is ready, with small limits."""
     with serve(embedder, Settings(max_batch=4, max_body_bytes=100_000, max_pixels=100_000)) as client:
-        wait_until(lambda: client.request("GET", "/readyz")[0] == 200)
         yield client

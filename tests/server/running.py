@@ -51,13 +51,9 @@ class Up:
 @contextmanager
 def up(*options, log_dir):
     command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
-    process = subprocess.Popen(
-        [*command, "--log-dir", str(log_dir), *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
+    command += ["--log-dir", str(log_dir), *options]
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, cwd=ROOT, **piped)
     with process:
         try:
             yield Up(process)
@@ -120,14 +116,9 @@ class Live(Asked):
 def live(seconds=0.0, context=None, **settings):
     port = free_port()
     given = {f"INFERSWARM_{name}": str(value) for name, value in {"PORT": port, **settings}.items()}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.server.colour", str(seconds)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, **given},
-    )
+    command = [sys.executable, "-m", "tests.server.colour", str(seconds)]
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": {**os.environ, **given}}
+    process = subprocess.Popen(command, text=True, cwd=ROOT, **how)
     with process:
         try:
             service = Live(process, port, context)

@@ -25,9 +25,8 @@ def test_a_home_that_a_shell_would_take_apart_is_left_alone(name, tmp_path, temp
     home = tmp_path / name
     home.mkdir()
     assert cache_folder({"HOME": str(home)}) == temporary
-    assert (
-        cache_folder({"XDG_CACHE_HOME": str(home), "HOME": str(tmp_path)}) == tmp_path / ".cache/inferswarm"
-    )
+    both = {"XDG_CACHE_HOME": str(home), "HOME": str(tmp_path)}
+    assert cache_folder(both) == tmp_path / ".cache/inferswarm"
     with pytest.raises(SetUpError) as caught:
         cache_folder({"INFERSWARM_CACHE": str(home)})
     assert str(caught.value) == f"INFERSWARM_CACHE={home} cannot be used: {FIX}"
@@ -75,15 +74,8 @@ def test_it_is_its_owners_alone(tmp_path):
 
 
 def test_make_clean_is_told_where_it_is(tmp_path):
-    command = [sys.executable, "-m", "server.cache"]
-    environ = {**os.environ, "INFERSWARM_CACHE": str(tmp_path)}
-    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{tmp_path}\n"
-    done = subprocess.run(
-        command, cwd=ROOT, env={**environ, "INFERSWARM_CACHE": "a b"}, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (
-        1,
-        "",
-        f"INFERSWARM_CACHE=a b cannot be used: {FIX}\n",
-    )
+    refusal = f"INFERSWARM_CACHE=a b cannot be used: {FIX}\n"
+    for given, told in ((str(tmp_path), (0, f"{tmp_path}\n", "")), ("a b", (1, "", refusal))):
+        environ, command = {**os.environ, "INFERSWARM_CACHE": given}, [sys.executable, "-m", "server.cache"]
+        done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == told

@@ -8,20 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from server.errors import Refusal
-from server.service.decode import prepare
-from server.settings import Settings
+from tests.bad_input import tried
 from tests.server.bodies import GOOD, bodies
 from tests.server.running import live
 
 pytestmark = pytest.mark.slow
 
 LIMITS = {"MAX_BATCH": 4, "MAX_BODY_BYTES": 20_000, "MAX_PIXELS": 200_000}
-SETTINGS = Settings(max_batch=4, max_body_bytes=20_000, max_pixels=200_000)
-DIRECT, ASKED, RAW = 3000, 2000, 300
+ASKED, RAW = 2000, 300
 GROWTH_MIB = 12.0
 """The allocator's own steps, of some MiB each; by 8,000 bodies, 1.5 KB each: none of them is kept."""
 DECLARED = (400, 413)
@@ -34,47 +31,9 @@ PARTS = (
 )
 
 
-def fuzz(examples):
-    """The same examples each time: what CI finds, everybody finds."""
-    return settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
 def is_sentence(detail):
     """Whether a client is told in a line what is wrong."""
     return isinstance(detail, str) and 15 < len(detail) < 250 and len(detail.splitlines()) == 1
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning:PIL", "ignore:Image size:Warning:PIL")
-def test_every_body_is_prepared_or_refused():
-    refused = {}
-
-    @fuzz(DIRECT)
-    @given(bodies)
-    def one(body):
-        found = prepared_or_refused(body)
-        if isinstance(found, Refusal):
-            assert found.status in DECLARED
-            assert is_sentence(found.detail)
-            refused[body] = found.status
-        else:
-            assert 1 <= len(found.pixels) <= SETTINGS.max_batch
-
-    one()
-    assert len(refused) >= 2000
-    assert set(refused.values()) == set(DECLARED)
-
-
-def prepared_or_refused(body):
-    try:
-        return prepare(body, SETTINGS)
-    except Refusal as refusal:
-        return refusal
 
 
 class Fuzzed:
@@ -100,7 +59,7 @@ def fuzzed():
 
 
 def test_every_body_is_answered_or_refused(fuzzed):
-    @fuzz(ASKED)
+    @tried(ASKED)
     @given(bodies, st.sampled_from(["/embed", "/null"]))
     def one(body, path):
         status, kind, reply = fuzzed.ask(path, body)
@@ -118,7 +77,7 @@ def test_every_body_is_answered_or_refused(fuzzed):
 
 
 def test_what_is_no_http_is_refused_or_closed(fuzzed):
-    @fuzz(RAW)
+    @tried(RAW)
     @given(st.lists(st.sampled_from(PARTS) | st.binary(max_size=20), max_size=12).map(b"".join))
     def one(data):
         with socket.create_connection(("127.0.0.1", fuzzed.service.port), timeout=20) as held:

@@ -10,19 +10,13 @@ import pytest
 
 from server import interpreter
 from server.errors import SetUpError
-from server.interpreter import (
-    Interpreter,
-    asked,
-    choose,
-    executables,
-    fetch,
-    find_libpython,
-    lack,
-    needs_triton,
-    this,
-)
+from server.interpreter import Interpreter, choose, fetch, find_libpython, lack
 from server.spec import ROOT
 
+TOO_OLD = (
+    "inferswarm needs Python 3.11 to 3.13, and odd is 3.10: "
+    "install one, or run `make PYTHON=/path/to/python3.12`."
+)
 INSTEAD = (
     "give your own servers' addresses (`make step7 ARGS='--onnx-http-url HOST:PORT'`), "
     "or test only the PyTorch service (`make step7 ARGS='--endpoints pytorch-http'`)."
@@ -48,11 +42,11 @@ def made(tmp_path, monkeypatch):
 
 
 def test_this_one_runs_the_suite():
-    of = this()
+    of = interpreter.this()
     assert of.version == tuple(sys.version_info[:3])
     assert find_libpython().name == of.library
-    assert asked(sys.executable) == of
-    assert asked("/no/python") is None
+    assert interpreter.asked(sys.executable) == of
+    assert interpreter.asked("/no/python") is None
     assert choose(of, embedded=True, alone=True) == (of, "")
 
 
@@ -69,10 +63,8 @@ def test_the_first_that_can_do_all_is_taken(made):
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_python_314_cannot_do_is_said_before_anything_is_installed(made, alone):
     new = made("python3.14", (3, 14, 0))
-    text = (
-        "tritonserver's wheel has no stub for Python 3.14: "
-        f"install Python 3.11 to 3.13 and remove .venv, {INSTEAD}"
-    )
+    fix = f"install Python 3.11 to 3.13 and remove .venv, {INSTEAD}"
+    text = f"tritonserver's wheel has no stub for Python 3.14: {fix}"
     with pytest.raises(SetUpError) as caught:
         choose(new, True, alone, list)
     assert str(caught.value) == text
@@ -87,20 +79,16 @@ def test_another_machine_can_only_ask_servers_elsewhere(made):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        (
-            {"version": (3, 10, 2)},
-            "inferswarm needs Python 3.11 to 3.13, and odd is 3.10: "
-            "install one, or run `make PYTHON=/path/to/python3.12`.",
-        ),
+        ({"version": (3, 10, 2)}, TOO_OLD),
         ({"has_venv": False}, "odd cannot make virtual environments: run `apt-get install python3-venv`."),
     ],
 )
-@pytest.mark.parametrize("embedded", [True, False])
-def test_one_that_cannot_make_an_environment_is_refused_at_once(made, given, text, embedded):
+def test_one_that_cannot_make_an_environment_is_refused_at_once(made, given, text):
     odd = made("odd", **given)
-    with pytest.raises(SetUpError) as caught:
-        choose(odd, embedded, True)
-    assert str(caught.value) == text
+    for embedded in (True, False):
+        with pytest.raises(SetUpError) as caught:
+            choose(odd, embedded, True)
+        assert str(caught.value) == text
 
 
 def apt(served, calls):
@@ -147,10 +135,8 @@ def test_where_there_is_no_library_the_command_that_helps_is_named(made, monkeyp
         with pytest.raises(SetUpError) as caught:
             fetch(of, apt([], []))
         monkeypatch.setattr(interpreter.shutil, "which", lambda _: None)
-    assert (
-        str(caught.value)
-        == missing.format("own") + "use a Python that has it, such as uv's, or pyenv's with --enable-shared."
-    )
+    better = "use a Python that has it, such as uv's, or pyenv's with --enable-shared."
+    assert str(caught.value) == missing.format("own") + better
 
 
 def test_others_are_looked_for_on_the_path_and_where_uv_and_pyenv_keep_them(tmp_path, monkeypatch):
@@ -163,11 +149,8 @@ def test_others_are_looked_for_on_the_path_and_where_uv_and_pyenv_keep_them(tmp_
     (own / "python3").touch()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    assert list(executables()) == [
-        str(tmp_path / "bin" / "python3.12"),
-        "/uv/python3.11",
-        str(own / "python3"),
-    ]
+    found = [str(tmp_path / "bin" / "python3.12"), "/uv/python3.11", str(own / "python3")]
+    assert list(interpreter.executables()) == found
 
 
 @pytest.mark.parametrize(
@@ -178,13 +161,12 @@ def test_others_are_looked_for_on_the_path_and_where_uv_and_pyenv_keep_them(tmp_
         ("--onnx-http-url h:8000", False),
         ("--onnx-http-url=h:8000 --skip-trt", False),
         ("--endpoints pytorch-http", False),
-        ("--endpoints=pytorch-http", False),
-        ("--endpoints pytorch-http,onnx-http", True),
+        ("--endpoints=pytorch-http,onnx-http", True),
         ("--endpoints all", True),
     ],
 )
 def test_a_study_of_servers_elsewhere_needs_no_triton_here(words, needs):
-    assert needs_triton(["--", *words.split()]) is needs
+    assert interpreter.needs_triton(["--", *words.split()]) is needs
 
 
 def test_the_command_prints_the_interpreter_alone():
@@ -197,9 +179,7 @@ def test_the_command_prints_the_interpreter_alone():
     not shutil.which("python3.8") and not Path("/usr/bin/python3.8").exists(), reason="no Python 3.8"
 )
 def test_an_old_python_can_be_asked():
-    command = ["python3.8", "-m", "server.interpreter", "--alone"]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYENV_VERSION": "3.8.18"}
-    )
+    command, environ = ["python3.8", "-m", "server.interpreter", "--alone"], {"PYENV_VERSION": "3.8.18"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environ})
     assert (done.returncode, done.stdout) == (2, "")
     assert "inferswarm needs Python 3.11 to 3.13, and " in done.stderr

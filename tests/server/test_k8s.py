@@ -18,8 +18,7 @@ KUSTOMIZATION = {"apiVersion", "kind", "resources", "patches"}
 
 
 def read(path: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((K8S / path).read_text(encoding="utf-8"))
-    return found
+    return yaml.safe_load((K8S / path).read_text(encoding="utf-8"))
 
 
 def base() -> dict[str, dict[str, Any]]:
@@ -32,8 +31,7 @@ def base() -> dict[str, dict[str, Any]]:
 
 def container(deployment: dict[str, Any]) -> dict[str, Any]:
     (found,) = deployment["spec"]["template"]["spec"]["containers"]
-    made: dict[str, Any] = found
-    return made
+    return found
 
 
 def cores(quantity: str) -> float:
@@ -53,11 +51,7 @@ def test_probes_ask_paths_and_ports_that_the_service_has() -> None:
     service = container(base()["Deployment"])
     (port,) = service["ports"]
     probes = {name: service[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")}
-    assert {name: probe["path"] for name, probe in probes.items()} == {
-        "startup": "/readyz",
-        "readiness": "/readyz",
-        "liveness": "/healthz",
-    }
+    assert [probe["path"] for probe in probes.values()] == ["/readyz", "/readyz", "/healthz"]
     assert all(f'@app.get("{probe["path"]}"' in source for probe in probes.values())
     assert {probe["port"] for probe in probes.values()} == {port["name"]}
     assert str(port["containerPort"]) == base()["ConfigMap"]["data"]["INFERSWARM_PORT"]
@@ -142,24 +136,19 @@ def test_pods_may_do_nothing_but_serve() -> None:
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert service["securityContext"]["readOnlyRootFilesystem"] is True
     assert service["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert {mount["name"] for mount in service["volumeMounts"]} == {
-        volume["name"] for volume in pod["volumes"]
-    }
+    mounted = {mount["name"] for mount in service["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
 
 
-@pytest.mark.parametrize(
-    ("image", "dockerfile"),
-    [
-        ("inferswarm-pytorch:0.1.0-cpu", "server/Dockerfile"),
-        ("inferswarm-pytorch:0.1.0-cuda", "server/Dockerfile.cuda"),
-    ],
-)
-def test_images_are_those_that_the_dockerfiles_say_how_to_build(image: str, dockerfile: str) -> None:
+def test_images_are_those_that_the_dockerfiles_say_how_to_build() -> None:
     deployments = base()["Deployment"], read("overlays/gpu/deployment.yaml")
-    assert image in {container(made)["image"] for made in deployments}
-    text = (K8S.parents[1] / dockerfile).read_text(encoding="utf-8")
-    assert f"docker build -f {dockerfile} -t {image} ." in text
-    assert "USER 65532:65532" in text
+    kinds = (("cpu", "Dockerfile"), ("cuda", "Dockerfile.cuda"))
+    for deployment, (kind, dockerfile) in zip(deployments, kinds, strict=True):
+        image = container(deployment)["image"]
+        assert image == f"inferswarm-pytorch:0.1.0-{kind}"
+        text = (K8S.parent / dockerfile).read_text(encoding="utf-8")
+        assert f"docker build -f server/{dockerfile} -t {image} ." in text
+        assert "USER 65532:65532" in text
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -172,9 +161,7 @@ def test_each_patch_is_of_an_object_of_the_base(overlay: str) -> None:
         made = read(f"overlays/{overlay}/{patch['path']}")
         target = objects[made["kind"]]
         assert made["apiVersion"] == target["apiVersion"]
-        assert {made["metadata"][name] == target["metadata"][name] for name in ("name", "namespace")} == {
-            True
-        }
+        assert all(made["metadata"][name] == target["metadata"][name] for name in ("name", "namespace"))
         if made["kind"] == "Deployment":
             assert container(made)["name"] == container(target)["name"]
 
@@ -182,12 +169,8 @@ def test_each_patch_is_of_an_object_of_the_base(overlay: str) -> None:
 @pytest.mark.skipif(KUBECTL is None, reason="no kubectl on the path: its kustomize builds the overlays")
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_overlays_build_to_what_they_say(overlay: str) -> None:
-    built = subprocess.run(
-        [str(KUBECTL), "kustomize", str(K8S / "overlays" / overlay)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [str(KUBECTL), "kustomize", str(K8S / "overlays" / overlay)]
+    built = subprocess.run(command, capture_output=True, text=True, check=True)
     objects = {made["kind"]: made for made in yaml.safe_load_all(built.stdout)}
     assert set(objects) == set(base())
     service = container(objects["Deployment"])

@@ -6,6 +6,8 @@ from server.errors import SetUpError
 from server.settings import Settings
 from server.spec import ModelSpec
 
+SECONDS = "seconds, more than 0 and at most 86,400"
+
 
 def test_an_empty_environment_gives_the_defaults():
     settings = Settings.from_env({})
@@ -25,38 +27,25 @@ def test_settings_survive_the_environment():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "sentence"),
+    ("name", "value", "takes"),
     [
-        ("PORT", "none", "INFERSWARM_PORT is 'none': it takes a whole number from 1 to 65535."),
-        ("PORT", "65536", "INFERSWARM_PORT is '65536': it takes a whole number from 1 to 65535."),
-        ("MAX_BATCH", "0", "INFERSWARM_MAX_BATCH is '0': it takes a whole number of 1 or more."),
-        ("THREADS", "-1", "INFERSWARM_THREADS is '-1': it takes a whole number of 0 or more."),
-        ("UPSTREAM", "gpu", "INFERSWARM_UPSTREAM is 'gpu': it takes host:port of a Triton's gRPC."),
-        (
-            "UPSTREAM",
-            "http://gpu:8001",
-            "INFERSWARM_UPSTREAM is 'http://gpu:8001': it takes host:port of a Triton's gRPC.",
-        ),
-        ("UPSTREAM", "gpu:0", "INFERSWARM_UPSTREAM is 'gpu:0': it takes host:port of a Triton's gRPC."),
-        ("UPSTREAM_CALLS", "0", "INFERSWARM_UPSTREAM_CALLS is '0': it takes a whole number of 1 or more."),
-        ("MAX_QUEUE", "-1", "INFERSWARM_MAX_QUEUE is '-1': it takes a whole number of 0 or more."),
-        ("MAX_DRAIN_S", "0", "INFERSWARM_MAX_DRAIN_S is '0': it takes a whole number of 1 or more."),
-        *(
-            (
-                "MAX_DECODE_S",
-                value,
-                f"INFERSWARM_MAX_DECODE_S is '{value}': it takes seconds, more than 0 and at most 86,400.",
-            )
-            for value in ("0", "-1", "nan", "inf", "ten", "", "86401")
-        ),
-        ("PRECISION", "bf16", "INFERSWARM_PRECISION is 'bf16': it takes fp32 or fp16."),
-        ("DEVICE", "tpu", "INFERSWARM_DEVICE is 'tpu': it takes auto, cpu, mps, cuda or cuda:N."),
+        ("PORT", "none", "a whole number from 1 to 65535"),
+        ("PORT", "65536", "a whole number from 1 to 65535"),
+        ("MAX_BATCH", "0", "a whole number of 1 or more"),
+        ("THREADS", "-1", "a whole number of 0 or more"),
+        *(("UPSTREAM", it, "host:port of a Triton's gRPC") for it in ("gpu", "http://gpu:8001", "gpu:0")),
+        ("UPSTREAM_CALLS", "0", "a whole number of 1 or more"),
+        ("MAX_QUEUE", "-1", "a whole number of 0 or more"),
+        ("MAX_DRAIN_S", "0", "a whole number of 1 or more"),
+        *(("MAX_DECODE_S", it, SECONDS) for it in ("0", "-1", "nan", "inf", "ten", "", "86401")),
+        ("PRECISION", "bf16", "fp32 or fp16"),
+        ("DEVICE", "tpu", "auto, cpu, mps, cuda or cuda:N"),
     ],
 )
-def test_a_bad_variable_is_named(name, value, sentence):
+def test_a_bad_variable_is_named(name, value, takes):
     with pytest.raises(SetUpError) as caught:
         Settings.from_env({f"INFERSWARM_{name}": value})
-    assert str(caught.value) == sentence
+    assert str(caught.value) == f"INFERSWARM_{name} is {value!r}: it takes {takes}."
 
 
 def test_weights_are_named_for_people_and_for_files():

@@ -35,14 +35,10 @@ def test_every_requirement_is_locked_as_it_is_pinned(lock: str, source: str) -> 
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_every_locked_package_has_hashes(lock: str) -> None:
+def test_every_locked_package_has_hashes_and_no_lock_names_an_index_or_a_place(lock: str) -> None:
     for entry in locked(ROOT / lock):
         assert entry.hashes, entry.requirement
         assert all(one.startswith("sha256:") and len(one) == 71 for one in entry.hashes)
-
-
-@pytest.mark.parametrize("lock", LOCKS)
-def test_no_lock_names_an_index_or_a_place(lock: str) -> None:
     lines = (ROOT / lock).read_text().splitlines()
     assert not [line for line in lines if line.startswith("-") or "://" in line]
 

@@ -15,7 +15,7 @@ from users import tls
 from users.errors import status_error
 from users.redact import CONTROL, VARIABLE, redacted, spellings
 
-TOKEN, SECRET = 'abc/+"&<def', 'sec"ret\\token'
+TOKEN = 'abc/+"\\&<def'
 
 
 @pytest.fixture(autouse=True)
@@ -42,25 +42,11 @@ def test_what_is_no_token_of_ours_or_too_short_to_be_one_stays() -> None:
     assert redacted("abc, not ours") == "abc, not ours"
 
 
-def test_a_repeated_token_is_hidden_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(tls.TOKEN, SECRET)
-    monkeypatch.setenv("INFERSWARM_ONNX_TOKEN", "another-one")
-    monkeypatch.setenv("INFERSWARM_TRT_TOKEN", "abc")
-    said = redacted(f"not {SECRET} nor another-one, abc")
-    assert said == f"not [{tls.TOKEN}] nor [INFERSWARM_ONNX_TOKEN], abc"
-    assert redacted(json.dumps({"detail": SECRET})) == f'{{"detail": "[{tls.TOKEN}]"}}'
-
-
 @pytest.mark.parametrize("before", [0, 100, 119])
 def test_not_even_its_beginning_is_shown(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(tls.TOKEN, "k" * 4096)
     error = status_error(401, b"-" * before + b"k" * 4096)
     assert error.detail == "HTTP 401 " + f"{'-' * before}[{tls.TOKEN}]"[:120]
-
-
-def test_a_servers_words_are_redacted_before_they_are_cut() -> None:
-    error = status_error(401, b"x" * 115 + TOKEN.encode())
-    assert str(error) == f"rejected: HTTP 401 {'x' * 115}[INFE"
 
 
 def test_whoever_names_tokens_elsewhere_means_the_same() -> None:

@@ -5,16 +5,7 @@ import ssl
 import pytest
 
 from users.errors import ErrorKind, kind_of
-from users.tls import (
-    OPEN,
-    TOKEN,
-    Security,
-    SecurityError,
-    authorization,
-    check_here,
-    new_context,
-    variable_of,
-)
+from users.tls import TOKEN, Security, SecurityError, authorization, check_here, new_context, variable_of
 
 
 def test_the_own_variable_goes_before_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +29,7 @@ def test_a_token_that_is_gone_is_no_empty_one(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_connection_that_is_cut_off_has_not_ended() -> None:
     """Of itself, Python before 3.11.4 would say nothing of it, and then call it a fault of TLS."""
-    assert not new_context(OPEN).options & getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
+    assert not new_context(Security()).options & getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
     older = ssl.SSLError(1, "[SSL: UNEXPECTED_EOF_WHILE_READING] unexpected eof while reading")
     older.reason = "UNEXPECTED_EOF_WHILE_READING"
     assert kind_of(older) is kind_of(ssl.SSLEOFError(8, "EOF occurred")) is ErrorKind.RESET

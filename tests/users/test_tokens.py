@@ -17,10 +17,11 @@ from users.transport.connections import PER_REQUEST, SAME_ARGS, SHARED
 pytestmark = pytest.mark.system
 
 SECRET = "hunter2-and-more"
+Servers = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[dict[str, str]]:
+def guarded() -> Iterator[Servers]:
     """Servers who want the token."""
     token = ("--token", SECRET)
     with stand_in("fake_service.py", *token) as http, stand_in("fake_triton.py", *token) as grpc:
@@ -34,18 +35,14 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_request_carries_the_token(
-    guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_request_carries_the_token(guarded: Servers, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN, SECRET)
     address = guarded[way[0].wire]
     assert ask(way, address, Security(token=TOKEN), tls=False, times=3).embeddings.shape == (1, 512)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_token_that_a_server_repeats_is_hidden(
-    guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repeated_token_is_hidden(guarded: Servers, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN, "another-secret")
     spellings.cache_clear()
     with pytest.raises(RequestError) as caught:

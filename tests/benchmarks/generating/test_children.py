@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.generating.children import Hung, null_server, pinned, run
+from benchmarks.generating.children import Hung, null_server, run
 
 CORE = min(os.sched_getaffinity(0))
 TELL = "import os; print(*os.sched_getaffinity(0)); sum(range(10**6)); raise SystemExit(3)"
@@ -36,13 +36,6 @@ def test_a_process_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None
         run([sys.executable, "-c", "import time; time.sleep(600)"], CORE, 0.1)
     with pytest.raises(ProcessLookupError):
         os.kill(began[0].pid, 0)
-
-
-def test_pinning_ends_with_its_block_even_by_an_error() -> None:
-    before = os.sched_getaffinity(0)
-    with pytest.raises(RuntimeError), pinned(CORE):
-        raise RuntimeError
-    assert os.sched_getaffinity(0) == before
 
 
 def test_a_null_server_listens_and_ends_with_its_block() -> None:

@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -17,30 +17,30 @@ from benchmarks.generating import http2, null_http2
 from benchmarks.generating.answers import embedding, service_answer, triton_answer
 from benchmarks.generating.arm import read_told
 from benchmarks.generating.children import run
-from benchmarks.generating.floor import Blocking, Epoll, Posts, Session, unsent
+from benchmarks.generating.floor import Blocking, Epoll, Posts, Session
 from benchmarks.generating.http2 import Calls, call_headers, frame, frame_head, literal, message_of
 from benchmarks.generating.kinds import JPEG_MODEL, KINDS, MODEL, PICTURES, http_head
 from benchmarks.generating.null_grpc import serve
-from benchmarks.generating.null_http import Server, about, content_length, infer_answer
+from benchmarks.generating.null_http import Server, content_length, infer_answer
 from tests.processes import free_port
 
 TENSOR = bytes(602_112)
 
 
+def started(server: Callable[[socket.socket], Server | null_http2.Server]) -> int:
+    listening = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=server(listening).serve, daemon=True).start()
+    return int(listening.getsockname()[1])
+
+
 @pytest.fixture(scope="module")
 def http_port() -> int:
-    listening = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=Server(listening).serve, daemon=True).start()
-    port: int = listening.getsockname()[1]
-    return port
+    return started(Server)
 
 
 @pytest.fixture(scope="module")
 def http2_port() -> int:
-    listening = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=null_http2.Server(listening).serve, daemon=True).start()
-    port: int = listening.getsockname()[1]
-    return port
+    return started(null_http2.Server)
 
 
 @pytest.fixture(scope="module")
@@ -99,14 +99,6 @@ def test_settings_and_pings_are_answered_even_where_the_answer_ends_with_them() 
     assert calls.feed(data + frame(http2.PING, 0, 0, b"12345678") + end) is None
     assert calls.begin()[0] == frame(http2.PING, http2.ACK, 0, b"12345678")
     assert calls.failures == 0
-
-
-def test_a_frame_in_two_pieces_is_one() -> None:
-    calls = Calls([b"x"], "h:1")
-    calls.begin()
-    whole = frame(http2.DATA, 0, 1, b"answer") + frame(http2.HEADERS, http2.END_STREAM, 1, b"")
-    assert calls.feed(whole[:11]) == []
-    assert calls.feed(whole[11:]) is None
 
 
 def test_an_answer_without_data_is_a_failure() -> None:
@@ -217,11 +209,6 @@ def test_a_head_and_a_body_may_come_in_pieces(http_port: int) -> None:
         assert sock.recv(65_536) == triton_answer(1)
 
 
-def test_unsent_buffers_are_what_is_left_of_them() -> None:
-    assert b"".join(unsent([b"abc", b"defg", b"h"], 5)) == b"fgh"
-    assert unsent([b"abc"], 3) == []
-
-
 def test_the_length_of_the_body_is_that_of_its_own_header() -> None:
     triton = b"POST / HTTP/1.1\r\nInference-Header-Content-Length: 9\r\n"
     assert content_length(b"POST / HTTP/1.1\r\nContent-Length: 12") == 12
@@ -234,9 +221,3 @@ def test_answers_fit_what_was_sent() -> None:
     assert infer_answer("/v2/models/null/infer", 602_292) == triton_answer(1)
     assert infer_answer("/v2/models/null/infer", 19_267_761) == triton_answer(32)
     assert np.linalg.norm(embedding()) == pytest.approx(1, abs=1e-6)
-
-
-def test_the_model_is_told_of() -> None:
-    assert about("/v2/health/ready", 0).endswith(b"Content-Length: 0\r\n\r\n")
-    assert b'"max_batch_size": 32' in about("/v2/models/null/config", 0)
-    assert b'"inference_count": 7' in about("/v2/models/null/stats", 7)

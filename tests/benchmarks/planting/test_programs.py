@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planting.peers import FILE, answering, program, rows_of
+from benchmarks.planting.peers import answering, program
 from benchmarks.planting.programs.shim import send_down
 from benchmarks.planting.setup import HERE, Behind, chained
 
@@ -62,12 +62,6 @@ def test_requests_are_read_at_a_rate(tmp_path: Path) -> None:
     assert 0.2 < took_s < 2
 
 
-def test_a_split_answer_is_the_same_answer(tmp_path: Path) -> None:
-    shim = program("shim.py", "--split-answers")
-    with server(5) as behind, shim(Behind((behind,), HERE, tmp_path)) as port:
-        assert asked(port, b"hello")[0] == ANSWER
-
-
 @pytest.mark.parametrize(("split", "parts"), [(True, [ANSWER[:-4], b"body"]), (False, [ANSWER])])
 def test_a_split_answer_is_its_head_and_then_its_body(
     split: bool, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
@@ -98,8 +92,3 @@ def test_an_answer_has_a_row_for_each_picture(tmp_path: Path) -> None:
     assert b"Content-Length: 2400" in head
     assert b"Server-Timing: compute;dur=4" in head
     assert rows[:4] == rows[1200:1204] == b"\x00\x00\x80?"
-
-
-def test_an_endpoint_file_keeps_its_address_open() -> None:
-    assert "{address}" in rows_of(NUMBERS)
-    assert rows_of(NUMBERS) == FILE.replace("{dimension}", "300")

@@ -28,11 +28,8 @@ def p95s_ms(machine: Machine, session: Session, count: int = 1) -> np.ndarray:
     return machine.p95s_ms(session, count, np.random.default_rng(1))
 
 
-def test_without_noise_every_run_is_alike() -> None:
-    assert p95s_ms(STILL, SMALL, 2) == pytest.approx(np.full((2, 4, 2, 3), 30.0))
-
-
 def test_p95_is_that_of_the_requests() -> None:
+    assert p95s_ms(STILL, SMALL, 2) == pytest.approx(np.full((2, 4, 2, 3), 30.0))
     assert np.log(pool_ms(Law(per_s=1_000)) / 30).mean() == pytest.approx(0.25 * 1.645, abs=0.005)
 
 
@@ -43,10 +40,6 @@ def test_turns_share_a_drift_that_studies_apart_do_not() -> None:
     )
     differences = [np.abs(logs[:, :, 1] - logs[:, :, 0]).mean() for logs in (together, apart)]
     assert differences[1] / differences[0] == pytest.approx(SMALL.turns)
-
-
-def test_what_is_noisier_is_not_the_requests() -> None:
-    assert Machine().noisier(2) == Machine(Law(request=0.25, second=0.1, kept=0.7, run=0.06), 0.2, 0.1)
 
 
 def test_gates_judge_it_as_they_judge_studies() -> None:

@@ -3,17 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulating.gates import (
-    CELL,
-    FAILED,
-    TRUTHS,
-    Stalling,
-    allowed,
-    failed,
-    judged,
-    outcomes,
-    source,
-)
+from benchmarks.simulating.gates import CELL, TRUTHS, Stalling, allowed, judged, outcomes, source
 from benchmarks.simulating.truths import LOGNORMAL, NS_PER_MS, Run
 from reports.stats.shares import LEVEL
 
@@ -38,11 +28,6 @@ def test_stalls_are_of_whole_seconds_and_beyond_the_bound() -> None:
     bad = [bool((second > law.percentile_ns(99)).all()) for second in run.seconds]
     assert [bool((second > law.percentile_ns(99)).any()) for second in run.seconds] == bad
     assert 30 < sum(bad) < 70
-
-
-def test_timeouts_are_a_share_of_all_requests() -> None:
-    run = failed(Run([np.full(991, NS_PER_MS)] * 10))
-    assert sum(run.failures) / (9_910 + sum(run.failures)) == pytest.approx(FAILED)
 
 
 def test_outcomes_are_counted_for_each_percentile() -> None:

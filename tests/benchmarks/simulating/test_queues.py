@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulating.queues import Requests, Station, arriving, closed, true_percentiles_s
+from benchmarks.simulating.queues import Requests, Station, arriving, closed
 
 
 def test_arrivals_at_one_server_wait_as_pollaczek_and_khinchine_have_it() -> None:
@@ -23,25 +23,7 @@ def test_users_who_wait_fill_all_batches_and_keep_littles_law() -> None:
     assert rate_per_s * found.latencies_s.mean() == pytest.approx(32, rel=0.01)
 
 
-def test_a_user_alone_thinks_and_is_served() -> None:
-    found = closed(1, Station(0.25), 10, np.random.default_rng(3), think_s=0.75)
-    assert found.latencies_s == pytest.approx(np.full(10, 0.25))
-    assert found.starts_s == pytest.approx(np.arange(10))
-
-
-def test_executions_take_as_long_as_their_second_says() -> None:
-    found = closed(1, Station(0.1, slow=(1.0, 4.0)), 3, np.random.default_rng(4))
-    assert found.latencies_s[0] == pytest.approx(0.1)
-    assert found.latencies_s[-1] == pytest.approx(0.4)
-
-
 def test_requests_are_in_the_seconds_in_which_they_ended() -> None:
     run = Requests(np.array([0.0, 0.9, 1.1]), np.array([0.5, 3.2, 1.3])).run()
     assert [len(second) for second in run.seconds] == [1, 1, 0, 1]
     assert run.seconds[3] == pytest.approx([2.3e9])
-
-
-def test_true_percentiles_are_of_a_long_run() -> None:
-    p50_s, p95_s = true_percentiles_s(Station(0.01), 1.0, (50, 95))
-    assert p50_s == pytest.approx(0.01)
-    assert 0.01 <= p95_s < 0.011

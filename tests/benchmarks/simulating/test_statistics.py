@@ -23,10 +23,7 @@ def test_tables_come_in_order_and_a_line_of_each_at_the_end(
     assert program.main(["gates", "drift"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert lines[:2] == ["=== gates: table of gates", "=== drift: table of drift"]
-    assert [line.split() for line in lines[2:]] == [
-        ["gates", "2", "s", "holds"],
-        ["drift", "2", "s", "holds"],
-    ]
+    assert [line.split() for line in lines[2:]] == [[name, "2", "s", "holds"] for name in ("gates", "drift")]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +31,6 @@ def test_tables_come_in_order_and_a_line_of_each_at_the_end(
     [
         ({"gates": 1}, 1, "BROKEN"),
         ({"gates": 3}, 3, "cannot be told"),
-        ({"gates": 3, "drift": 3}, 3, "cannot be told"),
         ({"gates": 3, "drift": 1}, 1, "cannot be told"),
         ({"gates": -9}, 1, "ended with exit code -9"),
     ],

@@ -44,18 +44,18 @@ def noisy(per_min: float, seed: int) -> Callable[[float], float]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_planted_leak_is_caught_in_the_time_of_a_quick_soak(seed: int) -> None:
+def test_a_planted_leak_is_caught_in_the_time_of_a_quick_soak_and_a_step_is_none(seed: int) -> None:
+    stays_so = noisy(0.1, seed)
     assert growth(slope(looked(noisy(3.0, seed))), 1.0) == BROKEN
+    assert rises(rise(looked(noisy(3.0, seed), *QUICK)), QUICK[0], 1.0) == BROKEN
+    stepped = rise(looked(lambda at_min: stays_so(at_min) + (at_min > 0.6), *QUICK))
+    assert rises(stepped, QUICK[0], 1.0) == HOLDS
 
 
 def test_memory_that_stays_holds_beside_the_same_noise() -> None:
     verdicts = [growth(slope(looked(noisy(0.1, seed))), 1.0) for seed in range(20)]
     assert BROKEN not in verdicts
     assert verdicts.count(HOLDS) >= 19
-
-
-def test_a_slope_beside_the_bound_cannot_be_told() -> None:
-    assert growth(slope(looked(noisy(1.0, 1))), 1.0) == UNTOLD
 
 
 def test_a_slope_is_what_it_is() -> None:
@@ -80,7 +80,6 @@ HOUR, QUICK = (17.0, 5.0), (1.25, 1.0)
 @pytest.mark.parametrize(
     ("course", "of_slope", "of_rise"),
     [
-        (lambda at_min: 190.0, HOLDS, HOLDS),
         (lambda at_min: 190.0 + 0.5 * at_min, HOLDS, HOLDS),
         (lambda at_min: 190.0 + 2 * at_min, BROKEN, BROKEN),
         (lambda at_min: 190.0 + 10 * (at_min > 8), HOLDS, HOLDS),
@@ -108,23 +107,12 @@ def test_what_is_late_is_seen_wherever_it_comes(seed: int) -> None:
         assert rises(found, HOUR[0], 1.0) == BROKEN
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_in_two_minutes_a_step_is_none_and_a_leak_is_one(seed: int) -> None:
-    stays_so, leaks = noisy(0.1, seed), noisy(3.0, seed)
-    stepped = rise(looked(lambda at_min: stays_so(at_min) + (at_min > 0.6), *QUICK))
-    assert rises(stepped, QUICK[0], 1.0) == HOLDS
-    assert rises(rise(looked(leaks, *QUICK)), QUICK[0], 1.0) == BROKEN
-
-
-def test_a_rise_of_too_few_looks_cannot_be_told() -> None:
-    assert rise(looked(lambda at_min: at_min)[:7]) is None
-    assert rises(None, 17.0, 1.0) == UNTOLD
-
-
 def test_too_few_looks_tell_nothing() -> None:
     assert slope([]) is None
-    assert slope(looked(lambda at_min: at_min)[:7]) is None
-    assert growth(None, 1.0) == UNTOLD
+    few = looked(lambda at_min: at_min)[:7]
+    assert (slope(few), rise(few)) == (None, None)
+    assert (growth(None, 1.0), rises(None, 17.0, 1.0)) == (UNTOLD, UNTOLD)
+    assert growth(slope(looked(noisy(1.0, 1))), 1.0) == UNTOLD
 
 
 def test_blocks_are_medians_of_equal_times() -> None:
@@ -136,7 +124,6 @@ def test_blocks_are_medians_of_equal_times() -> None:
 @pytest.mark.parametrize(
     ("course", "verdict"),
     [
-        (lambda part: 66.0, HOLDS),
         (lambda part: 66.0 + 30 * (0.2 < part < 0.22), HOLDS),
         (lambda part: 66.0 + (part > 0.9), HOLDS),
         (lambda part: 66.0 + 20 * (part > 0.1), BROKEN),
@@ -164,10 +151,8 @@ def test_ranks_give_an_interval_of_a_ratio() -> None:
     ("found", "verdict"),
     [
         (Interval(1.02, 0.98, 1.06), HOLDS),
-        (Interval(1.04, 1.02, 1.06), HOLDS),
         (Interval(1.03, 0.7, 1.4), HOLDS),
         (Interval(1.2, 0.9, 1.5), UNTOLD),
-        (Interval(1.09, 1.02, 1.2), UNTOLD),
         (Interval(1.4, 1.2, 1.6), BROKEN),
         (Interval(0.6, 0.5, 0.7), BROKEN),
         (None, UNTOLD),

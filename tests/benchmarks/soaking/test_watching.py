@@ -63,32 +63,6 @@ def test_a_process_and_its_children_are_seen_as_they_are() -> None:
     assert last.threads == 1
 
 
-BECOMING = """
-import os, sys
-print("there", flush=True)
-sys.stdin.readline()
-said = "import sys; print('there', flush=True); sys.stdin.readline()"
-os.execv(sys.executable, [sys.executable, "-c", said, "--wor" + "ker"])
-"""
-
-
-def test_a_process_is_called_by_what_it_has_become() -> None:
-    starter = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
-    command = [sys.executable, "-c", starter, BECOMING]
-    roles = []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
-        assert started.stdin is not None
-        assert started.stdout is not None
-        watcher = Watcher(started.pid)
-        for _ in range(2):
-            started.stdout.readline()
-            watcher.look()
-            roles.append(sorted(track.role for track in watcher.tracks.values()))
-            started.stdin.write("on\n")
-            started.stdin.flush()
-    assert roles == [["launcher", "other 1"], ["launcher", "worker 1"]]
-
-
 def test_sizes_are_of_the_files_of_a_study(tmp_path: Path) -> None:
     (tmp_path / "console.log").write_text("no")
     (tmp_path / "step7" / "logs").mkdir(parents=True)

@@ -7,21 +7,10 @@ import pyarrow
 from pyarrow import parquet
 
 from reports.ledger.results import COLUMNS, FILE_NAME, NUMBERS
+from tests.reports import lines
 from tests.reports.builder import Book
 from tests.reports.example import MS, lognormal
-from tests.reports.lines import (
-    FIRST_NS,
-    FIRST_SECOND,
-    Record,
-    drained_line,
-    encoded,
-    health_line,
-    readings,
-    sample_line,
-    start_line,
-    triton,
-    window,
-)
+from tests.reports.lines import FIRST_NS, FIRST_SECOND, Record, encoded
 
 SECONDS, A_SECOND, JUMP = 8, 40, 5
 """Of each run, requests of each worker in each, and the second in which the GPU throttles."""
@@ -69,7 +58,7 @@ def run(
     """One run with these medians of the service time in its seconds; its rows of results.parquet."""
     rows: list[Record] = []
     counters: Record = {}
-    book.records.append(start_line(tag, *WORKERS))
+    book.records.append(lines.start_line(tag, *WORKERS))
     for second, service_ms in enumerate(median_ms):
         for place, worker in enumerate(WORKERS):
             service_ns = lognormal(2 * second + place, service_ms, A_SECOND)
@@ -77,7 +66,7 @@ def run(
             failed = (failures or {}).get(worker, {})
             book.records.append(measured(tag, worker, second, service_ns, delays_ns, failed))
             state = {"cpu_pct": cpu_pct, "cpu_wait_ns": 0, "span_ns": 1_000 * MS}
-            book.records.append(health_line(tag, worker, FIRST_SECOND + second, **state))
+            book.records.append(lines.health_line(tag, worker, FIRST_SECOND + second, **state))
             pairs = [(delay, took, "") for delay, took in zip(delays_ns, service_ns, strict=True)]
             pairs += [(0, 2 * MS, kind) for kind, count in failed.items() for _ in range(count)]
             rows += [single(tag, worker, second, at, *pair) for at, pair in enumerate(pairs)]
@@ -85,10 +74,10 @@ def run(
         book.records.append(sampled(tag, second, service_ms, counters))
     for worker in WORKERS:
         finished = SECONDS * (A_SECOND + sum((failures or {}).get(worker, {}).values()))
-        ended = drained_line(tag, worker, 4, finished)
+        ended = lines.drained_line(tag, worker, 4, finished)
         counted = {"sent": finished, "due": finished, "dropped": 0} if delay_ms else {}
         book.records.append(ended | counted | {"phase_ns": SECONDS * 1_000 * MS})
-    book.records += readings(tag, {name: value - 1_000 for name, value in counters.items()})
+    book.records += lines.readings(tag, {name: value - 1_000 for name, value in counters.items()})
     edge = {"kind": "run", **tag, "utc": "2026-11-21T11:00:11Z", "event": "end"}
     book.records.append(edge | {"status": "done", "note": ""})
     return rows
@@ -104,7 +93,7 @@ def measured(
 ) -> Record:
     """One worker's window of one second."""
     began_ns = FIRST_NS + second * 1_000 * MS
-    line = window(tag, worker, service_ns, 1) | {"second": FIRST_SECOND + second, "failures": failures}
+    line = lines.window(tag, worker, service_ns, 1) | {"second": FIRST_SECOND + second, "failures": failures}
     latency_ns = [sum(pair) for pair in zip(service_ns, delays_ns, strict=True)]
     line["histograms"] |= {"latency": encoded(latency_ns), "send_delay": encoded(delays_ns)}
     return line | {"first_start_ns": began_ns, "last_end_ns": began_ns + 1_000 * MS}
@@ -116,13 +105,13 @@ def sampled(tag: Record, second: int, service_ms: float, counters: Record) -> Re
     gpu = {"id": 0, "util_pct": 99 if slow else 71, "memory_bytes": 2 << 30}
     gpu |= {"power_w": 96.5 if slow else 148.0, "sm_clock_mhz": 645 if slow else 1_980}
     known = {"gpus": [gpu], "pending_requests": 6 if slow else 1, "server": counters}
-    return sample_line(tag, FIRST_SECOND + second, **known)
+    return lines.sample_line(tag, FIRST_SECOND + second, **known)
 
 
 def grown(before: Record, service_ms: float) -> Record:
     """The server's counters a second later."""
     compute_ns, queue_ns = round(0.8 * service_ms * MS), round(service_ms * service_ms / 300 * MS)
-    more = triton(2 * A_SECOND, 1, compute_ns, queue_ns)
+    more = lines.triton(2 * A_SECOND, 1, compute_ns, queue_ns)
     return {name: before.get(name, 1_000) + value for name, value in more.items()}
 
 

@@ -100,6 +100,8 @@ def test_names_that_may_differ_are_patterns() -> None:
 def test_three_differences_are_told_and_the_rest_counted() -> None:
     many = part("images", count=3, source="x", jpeg_bytes_mean=1, sha256="y")
     assert differing(**many).endswith(" and 1 more")
+    assert differing(**part("images", count=3, source="x", sha256="y")).count("; ") == 2
+    assert " more" not in differing(**part("images", count=3, source="x", sha256="y"))
 
 
 @pytest.mark.parametrize("fact", ["weights", "model"])

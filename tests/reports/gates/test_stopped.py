@@ -27,6 +27,7 @@ def test_the_threshold_that_stopped_a_study_fails(tmp_path: Path) -> None:
     verdicts = judged(tmp_path, KEPT, stopped())
     assert outcomes(verdicts) == {HTTP: "fail"}
     assert (verdicts[0].sentence, exit_code(verdicts)) == (f"{HTTP}: p95 was 600 ms.", 1)
+    assert verdicts[0].runs == 1
     assert verdicts[1].outcome == "inconclusive"
 
 

@@ -96,6 +96,7 @@ def test_failures_are_counted_where_none_may_fail_or_no_file_says_how_many(
 
 
 def test_lines_are_not_told_where_they_are_not_known() -> None:
+    assert (parsed(ONE).baseline, parsed(ONE).lines) == ("", (1,))
     assert parsed("threshold = [{require = 'failures <= 1'}, {require = 'failures <= 2'}]").lines == ()
 
 

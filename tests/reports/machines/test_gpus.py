@@ -60,10 +60,8 @@ def test_a_server_with_a_context_on_each_gpu_that_computes_on_one() -> None:
     for sample in seconds:
         for one_ in sample["gpus"]:
             one_["serves"] = True
-    readings = Readings(seconds)
-    assert readings.over == Gpus(util_pct=100.0, power_w=7 * IDLE_W + FULL_W)
-    idle = Readings([{"second": 1, "gpus": [gpu(at, serves=True) for at in range(2)]}])
-    assert idle.over.util_pct == 0.0
+    assert Readings(seconds).over == Gpus(util_pct=100.0, power_w=7 * IDLE_W + FULL_W)
+    assert Readings([{"second": 1, "gpus": [gpu(at, serves=True) for at in range(2)]}]).over.util_pct == 0.0
 
 
 def test_where_nobody_tells_which_all_count() -> None:
@@ -161,9 +159,7 @@ def test_a_ledger_tells_of_the_servers_gpu_and_of_its_machine(tmp_path: Path) ->
         ({}, None),
     ],
 )
-def test_whether_the_server_is_on_the_masters_machine(
-    tmp_path: Path, told: dict[str, bool], local: bool | None
-) -> None:
+def test_is_the_server_on_the_masters_host(tmp_path: Path, told: dict[str, bool], local: bool | None) -> None:
     book = Book(endpoints={"onnx-http": {"url": "127.0.0.1:8010", "model": "m"} | told})
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 300}, counters=triton(300, 1, MS))
     (run,) = load_study(book.write(tmp_path)).runs

@@ -16,7 +16,7 @@ from reports.topics.servers.breakdown import NO_SERVER, where_the_time_goes
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, phase_line, readings, sample_line
 from tests.reports.open_load import notes_at
-from tests.reports.strangers import GRPC, MS, a_book, run, stranger
+from tests.reports.strangers import MS, a_book, run, stranger
 
 PREPARED = "Pixels are prepared as for clip, by default: --prepare says how."
 BATCH = "The first dimension is taken for the batch: --shape says how."
@@ -35,8 +35,7 @@ def of(**endpoints: dict[str, Any]) -> Book:
 
 
 def test_a_guess_is_named_once_behind_the_names_of_its_endpoints(tmp_path: Path) -> None:
-    book = of(a={"guesses": [PREPARED, BATCH]}, b={"guesses": [PREPARED]}, c={})
-    study = written(book, tmp_path)
+    study = written(of(a={"guesses": [PREPARED, BATCH]}, b={"guesses": [PREPARED]}, c={}), tmp_path)
     told = [f"a, b: {PREPARED}", f"a: {BATCH}"]
     assert list(guessed(study)) == told
     assert build_page(study, "x").notices[-2:] == tuple(told)
@@ -60,8 +59,7 @@ def test_a_server_that_fetches_the_pictures_is_named_wherever_its_figures_stand(
 
 
 def test_weights_are_random_only_where_a_server_says_so(tmp_path: Path) -> None:
-    book = of(a={}, b={"weights": "random (seed 0)"})
-    study = written(book, tmp_path)
+    study = written(of(a={}, b={"weights": "random (seed 0)"}), tmp_path)
     assert disclosures(study, ["a"]) == ()
     assert disclosures(study, ["b"]) == (RANDOM_WEIGHTS,)
 
@@ -71,8 +69,7 @@ def test_weights_are_random_only_where_a_server_says_so(tmp_path: Path) -> None:
 
 def test_what_is_sent_at_random_is_said_of_each_run_and_disqualifies_none(tmp_path: Path) -> None:
     inputs = ["pixels FP32 [3, 224, 224] picture", "scale FP32 [1] random", "random FP32 [2] ids"]
-    book = of(a={"inputs": inputs}, b={"inputs": inputs[:1]})
-    first, again, *others = written(book, tmp_path).runs
+    first, again, *others = written(of(a={"inputs": inputs}, b={"inputs": inputs[:1]}), tmp_path).runs
     assert [found(run) for run in (first, again)] == [["what it is sent as scale is random"]] * 2
     assert [found(run) for run in others] == [[], []]
     assert not first.tainted
@@ -132,19 +129,15 @@ def test_a_silent_server_is_said_once_and_doubts_no_run(tmp_path: Path) -> None:
     )
 
 
-def test_one_alone_is_said_in_the_singular(tmp_path: Path) -> None:
-    assert silent_said(written(silent("mine"), tmp_path)) == [
-        "mine states no times of its own: its queue and its compute time are unknown, "
-        "and are part of unexplained."
-    ]
-
-
 def test_counts_alone_are_no_times(tmp_path: Path) -> None:
     book = of(mine={})
     for repeat in (1, 2):
         asked(book, {"cell": "mine/b1/c1", "repeat": repeat}, {"requests": 40, "images": 40})
     study = written(book, tmp_path)
-    assert len(silent_said(study)) == 1
+    assert silent_said(study) == [
+        "mine states no times of its own: its queue and its compute time are unknown, "
+        "and are part of unexplained."
+    ]
     assert [run.server.requests for run in study.runs] == [40, 40]
 
 
@@ -176,26 +169,7 @@ def test_one_that_could_not_be_read_keeps_its_caveat(tmp_path: Path) -> None:
     study = written(book, tmp_path)
     assert silent_said(study) == []
     texts = [[one.text for one in run.caveats if one.code == "probe-gap"] for run in study.runs]
-    assert (
-        texts
-        == [
-            [
-                "the counters of mine cannot be read (timeout)",
-                "2 of 2 seconds without a server reading (timeout)",
-            ]
-        ]
-        * 2
-    )
+    gap = "2 of 2 seconds without a server reading (timeout)"
+    assert texts == [["the counters of mine cannot be read (timeout)", gap]] * 2
     table = where_the_time_goes(study)
     assert NO_SERVER in notes_at(table, 0, len(table.heads) - 1)
-
-
-def test_protocols_of_a_silent_server_are_compared_all_the_same(tmp_path: Path) -> None:
-    book = a_book()
-    for name, planned in (("h", {}), ("g", GRPC)):
-        for tag in run(book, name, stranger(book, name, **planned)):
-            asked(book, tag, {})
-    study = written(book, tmp_path)
-    assert [table.title for section in build_page(study, "x").sections for table in section.tables][2] == (
-        "gRPC over HTTP"
-    )

@@ -63,8 +63,7 @@ def test_names_are_never_marked() -> None:
 
 def one_number(*notes: str, caption: str = "Images per second, one user.") -> Table:
     footnotes = Footnotes()
-    cell = TableCell("66.7", footnotes.marks(notes), 66.7)
-    rows = [("onnx-http", cell)]
+    rows = [("onnx-http", TableCell("66.7", footnotes.marks(notes), 66.7))]
     return table_of(
         "Serial throughput", ("endpoint", "batch 1"), rows, caption=caption, notes=footnotes, numeric=[1]
     )
@@ -74,10 +73,6 @@ def test_a_table_of_one_number_is_a_sentence_with_its_unit() -> None:
     assert one_number().sentence == (
         "Serial throughput, onnx-http, batch 1: 66.7. Images per second, one user."
     )
-    assert one_number(caption="").sentence == "Serial throughput, onnx-http, batch 1: 66.7."
-
-
-def test_the_sentence_keeps_the_notes_of_its_number() -> None:
     assert one_number("invalidated: client-bound", "one run", caption="").sentence == (
         "Serial throughput, onnx-http, batch 1: 66.7 (invalidated: client-bound; one run)."
     )

@@ -3,10 +3,9 @@
 import csv
 import json
 import re
-import shutil
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ from statistics import geometric_mean
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from reports.__main__ import main
 from reports.format import digits, milliseconds
@@ -24,14 +23,9 @@ from reports.render.html import render_html
 from reports.stats.percentiles import CellFigure, pooled
 from reports.stats.repeats import grouped
 from reports.study.study import load_study
-from tests.reports.pages import ATTACK, GATES, PAGES, apart
+from tests.reports.pages import ATTACK, GATES, IN_A_BROWSER, OPEN_ALL, PAGES, apart
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: apt-get install chromium"),
-]
-OPEN_ALL = "document.querySelectorAll('details').forEach((it) => { it.open = true; })"
+pytestmark = IN_A_BROWSER
 OPTION = "(it) => echarts.getInstanceByDom(it).getOption()"
 UNITS = {
     "dots": ["images/s"],
@@ -46,13 +40,9 @@ UNITS = {
 """The texts of a drawing, or their beginnings, that say what its numbers are of."""
 
 
-def dot(
-    name: str, value: float | None, low: float | None = None, high: float | None = None
-) -> dict[str, Any]:
-    return {
-        **{"name": name, "value": value, "low": low, "high": high, "note": ""},
-        **{"best": name == "onnx-grpc", "doubted": name == "=1+1"},
-    }
+def dot(name: str, value: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
+    told = {"name": name, "value": value, "low": low, "high": high, "note": ""}
+    return told | {"best": name == "onnx-grpc", "doubted": name == "=1+1"}
 
 
 def point(users: int, rate: float, p95: float, knee: bool = False) -> dict[str, Any]:
@@ -79,42 +69,28 @@ TRADEOFF = {
         {"name": ATTACK, "points": [point(1, 8, 30), point(8, 8.1, 30.2), point(64, 8.2, 30.1)]},
     ],
 }
+
+
+def slope(at: int, name: str) -> dict[str, Any]:
+    points = [level(1, 10, 30 + at), level(8, 20 + at / 10, 0.31)]
+    knee = 1 if name == "onnx-http" else None
+    return {"name": f"{name}, batch 1", "batch": 1, "knee": knee, "fit": None, "points": points}
+
+
+def bar(name: str) -> dict[str, Any]:
+    told = {"name": f"onnx-{name}, 64 channels in a pool", "doubted": name == "http"}
+    return told | {"partial": 0, "parts": {"wait": 7.5}}
+
+
 SLOPES = {
-    "panels": [
-        {"key": "rate", "title": "Throughput, images/s"},
-        {"key": "p95", "title": "p95 latency, ms"},
-    ],
-    "series": [
-        {
-            **{
-                "name": f"{name}, batch 1",
-                "batch": 1,
-                "knee": 1 if name == "onnx-http" else None,
-                "fit": None,
-            },
-            "points": [level(1, 10, 30 + at), level(8, 20 + at / 10, 0.31)],
-        }
-        for at, name in enumerate(("onnx-http", "onnx-grpc"))
-    ],
+    "panels": [{"key": "rate", "title": "Throughput, images/s"}, {"key": "p95", "title": "p95 latency, ms"}],
+    "series": [slope(0, "onnx-http"), slope(1, "onnx-grpc")],
 }
 WIDE = {
     "dots": {"unit": "images/s", "rows": [dot("onnx-grpc", 50, -400, 500), dot("onnx-http", 40, 30, 50)]},
     "breakdown": {
         "parts": [{"name": "wait", "label": "wait"}],
-        "panels": [
-            {
-                "title": "batch 1, 1 user",
-                "bars": [
-                    {
-                        "name": f"onnx-{name}, 64 channels in a pool",
-                        "doubted": name == "http",
-                        "partial": 0,
-                        "parts": {"wait": 7.5},
-                    }
-                    for name in ("http", "grpc")
-                ],
-            }
-        ],
+        "panels": [{"title": "batch 1, 1 user", "bars": [bar("http"), bar("grpc")]}],
     },
 }
 """Intervals wider than the axis, and long names of bars."""
@@ -141,21 +117,6 @@ def made(data: Mapping[str, dict[str, Any]]) -> Report:
     charts = [Chart(f"Made {kind}", "", kind, one, folded=kind == "dots") for kind, one in data.items()]
     sections = (Section("Charts", charts=tuple(charts)),)
     return Report(title="Made", facts="", notices=(), findings=(), sections=sections, commands=())
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    found = browser.new_context(accept_downloads=True)
-    yield found
-    found.close()
 
 
 def opened(context: BrowserContext, path: Path, width: int = 1280) -> Page:
@@ -258,8 +219,7 @@ def test_the_first_screen_draws_what_cells_csv_has(context: BrowserContext, fold
         max((rate for (name, _), rate in rates.items() if name == endpoint), default=0)
         for endpoint in ("onnx-http", "onnx-grpc")
     ]
-    drawn = drawn_points(figure_of(page, "dots"))
-    assert [rate for rate, _ in drawn] == pytest.approx(fastest, rel=1e-3)
+    assert [rate for rate, _ in drawn_points(figure_of(page, "dots"))] == pytest.approx(fastest, rel=1e-3)
     expected = [
         (rates[name, f"{level:g}"], p95.value) for (name, level), p95 in p95s_of(folder / "crowded").items()
     ]
@@ -316,9 +276,7 @@ def test_no_chart_is_without_units(context: BrowserContext, folder: Path, width:
     assert seen == set(UNITS)
 
 
-def test_dots_are_drawn_in_their_order_with_intervals_and_values(
-    context: BrowserContext, folder: Path
-) -> None:
+def test_dots_are_drawn_in_order_with_intervals_and_values(context: BrowserContext, folder: Path) -> None:
     figure = figure_of(opened(context, folder / "made" / "report.html"), "dots")
     option = option_of(figure)
     dots = [series["data"][0]["value"] for series in option["series"] if series["type"] == "scatter"]
@@ -335,9 +293,7 @@ def test_dots_are_drawn_in_their_order_with_intervals_and_values(
 
 
 @pytest.mark.parametrize(("width", "edge"), [(390, 100), (1280, 80)])
-def test_an_interval_far_beyond_the_values_ends_in_an_arrow_at_the_edge(
-    context: BrowserContext, folder: Path, width: int, edge: float
-) -> None:
+def test_a_far_end_is_an_arrow(context: BrowserContext, folder: Path, width: int, edge: float) -> None:
     figure = figure_of(opened(context, folder / "wide" / "report.html", width), "dots")
     option = option_of(figure)
     scale = option["xAxis"][0]
@@ -362,16 +318,14 @@ def test_invalidated_bars_say_so_below_their_names(context: BrowserContext, fold
         for it in figure.locator("svg text", has_text=re.compile("onnx|invalidated|channels")).all()
         if (box := it.bounding_box())
     ]
-    tops = sorted(box["y"] for box in boxes)
-    assert all(below - above >= 11 for above, below in pairwise(tops))
+    assert all(below - above >= 11 for above, below in pairwise(sorted(box["y"] for box in boxes)))
 
 
 def test_the_knee_is_ringed_and_labels_do_not_overlap(context: BrowserContext, folder: Path) -> None:
     figure = figure_of(opened(context, folder / "made" / "report.html"), "tradeoff")
     option = option_of(figure)
     assert (option["yAxis"][0]["type"], option["yAxis"][0]["min"]) == ("log", 10)
-    first = option["series"][0]["data"]
-    assert [one["value"] for one in first] == [[10, 20], [40, 25], [42, 900]]
+    assert [one["value"] for one in option["series"][0]["data"]] == [[10, 20], [40, 25], [42, 900]]
     rings = [series["data"] for series in option["series"] if series["symbolSize"] == 18]
     assert rings == [[[40, 25]]]
     labels = figure.locator("svg text", has_text="user")
@@ -382,8 +336,7 @@ def test_the_knee_is_ringed_and_labels_do_not_overlap(context: BrowserContext, f
         for other in boxes[at + 1 :]:
             # a box has room for the stroke around its letters, and above and below them
             beside = abs(one["x"] + one["width"] / 2 - other["x"] - other["width"] / 2)
-            above = abs(one["y"] - other["y"])
-            assert beside >= (one["width"] + other["width"]) / 2 - 3 or above >= 11
+            assert beside >= (one["width"] + other["width"]) / 2 - 3 or abs(one["y"] - other["y"]) >= 11
 
 
 def test_two_levels_are_slopes_with_their_values_at_both_ends(context: BrowserContext, folder: Path) -> None:
@@ -413,9 +366,7 @@ def test_bars_are_on_one_scale_and_labelled_in_both_views(context: BrowserContex
         assert sorted(float(text[:-3]) for text in totals) == pytest.approx(sorted(exact), abs=0.051)
 
 
-def test_ticks_of_the_timeline_are_round_and_runs_are_named_above(
-    context: BrowserContext, folder: Path
-) -> None:
+def test_ticks_of_the_timeline_are_round_and_runs_are_named(context: BrowserContext, folder: Path) -> None:
     figure = figure_of(opened(context, folder / "quick" / "report.html"), "timeline")
     texts = texts_of(figure)
     ticks = [text for text in texts if text[:1].isdigit() and ":" in text]
@@ -429,9 +380,7 @@ def test_ticks_of_the_timeline_are_round_and_runs_are_named_above(
     assert ("onnx-http" in alone, "b4/c1" in alone, "pytorch-http" in alone) == (True, True, False)
 
 
-def test_every_chart_is_saved_as_a_picture_of_its_size(
-    context: BrowserContext, folder: Path, tmp_path: Path
-) -> None:
+def test_a_chart_is_saved_as_a_picture(context: BrowserContext, folder: Path, tmp_path: Path) -> None:
     for name in ("quick", "gated", "made"):
         page = opened(context, folder / name / "report.html")
         for figure in page.locator("figure[data-kind]").all():
@@ -476,9 +425,7 @@ def copied(page: Page, figure: Locator, way: str, tmp_path: Path) -> list[list[s
 
 
 @pytest.mark.parametrize("way", COPIES)
-def test_what_is_copied_is_what_is_drawn(
-    context: BrowserContext, folder: Path, way: str, tmp_path: Path
-) -> None:
+def test_copies_are_what_is_drawn(context: BrowserContext, folder: Path, way: str, tmp_path: Path) -> None:
     page = opened(context, folder / "made" / "report.html")
     page.evaluate(COPIES[way])
     heads, *rows = copied(page, figure_of(page, "dots"), way, tmp_path)
@@ -495,9 +442,7 @@ def test_what_is_copied_is_what_is_drawn(
     assert page.evaluate("window.hacked") is None
 
 
-def test_copies_of_a_study_have_all_its_numbers(
-    context: BrowserContext, folder: Path, tmp_path: Path
-) -> None:
+def test_copies_of_a_study_have_its_numbers(context: BrowserContext, folder: Path, tmp_path: Path) -> None:
     page = opened(context, folder / "crowded" / "report.html")
     page.evaluate(COPIES["clipboard"])
     found = {
@@ -540,28 +485,13 @@ def test_a_page_in_a_sandbox_copies_and_saves(browser: Browser, folder: Path, tm
     page = context.new_page()
     page.goto(outer.as_uri())
     figure = page.frame_locator("iframe").locator("figure[data-kind=curves]")
-    button = figure.get_by_role("button", name="as CSV")
-    button.click()
+    figure.get_by_role("button", name="as CSV").click()
     figure.get_by_text("Copied").or_(figure.get_by_text("Saved as CSV")).wait_for()
     with page.expect_download() as download:
         figure.get_by_role("button", name="as a PNG picture").click()
     download.value.save_as(tmp_path / "saved.png")
     assert (tmp_path / "saved.png").read_bytes()[:4] == b"\x89PNG"
     context.close()
-
-
-def test_a_name_that_is_an_attack_stays_text_in_a_tooltip(context: BrowserContext, folder: Path) -> None:
-    page = opened(context, folder / "made" / "report.html")
-    figure = figure_of(page, "tradeoff")
-    canvas = figure.locator(".canvas")
-    canvas.scroll_into_view_if_needed()
-    x, y = canvas.evaluate(
-        "(it) => echarts.getInstanceByDom(it).convertToPixel({ gridIndex: 0 }, [8.1, 30.2])"
-    )
-    canvas.hover(position={"x": x, "y": y})
-    page.wait_for_selector(".tip strong")
-    assert figure.locator(".tip strong").inner_text().startswith(ATTACK)
-    assert page.evaluate("window.hacked") is None
 
 
 def test_no_field_of_a_csv_is_run_whatever_separates_its_cells(context: BrowserContext, folder: Path) -> None:

@@ -57,9 +57,7 @@ def test_elsewhere_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-def test_the_summary_is_added_to_and_need_not_be_writable(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_summary_is_added_to_if_writable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
     tell_actions({**ACTIONS, "GITHUB_STEP_SUMMARY": str(summary)}, [FAILED], PLACE, "## Gates\n")

@@ -14,9 +14,7 @@ def page(first: tuple[Chart, ...], later: tuple[Chart, ...]) -> str:
 
 
 @pytest.mark.parametrize(("first", "later"), [((DOTS,), ()), ((), (DOTS,))])
-def test_scripts_of_charts_lie_in_a_page_with_a_chart_wherever_it_is(
-    first: tuple[Chart, ...], later: tuple[Chart, ...]
-) -> None:
+def test_a_page_with_a_chart_has_their_scripts(first: tuple[Chart, ...], later: tuple[Chart, ...]) -> None:
     text = page(first, later)
     assert all(script in text for script in page_scripts(drawn=True))
     assert text.count("kinds.dots = ") == 1

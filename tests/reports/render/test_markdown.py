@@ -17,7 +17,7 @@ def test_it_says_the_outcome_then_what_did_not_pass_then_the_rest() -> None:
     assert lines[2] == "✗ **1 of 4 gates failed, 2 are inconclusive; 1 warning.**"
     rows = [line for line in lines if line.startswith(("| ✗", "| ?", "| ✓"))]
     assert [row.split("|")[1].strip() for row in rows] == [
-        *("✗ fail", "✗ warning", r"? inconclusive \[a\]", r"? inconclusive \[b,c\]", "✓ pass"),
+        *("✗ fail", "✗ warning", r"? inconclusive \[a\]", r"? inconclusive \[b,c\]", "✓ pass")
     ]
     assert lines[-1] == f"    {COMMAND}"
     assert "<details><summary>✓ 1 passed</summary>" in lines

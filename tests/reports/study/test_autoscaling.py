@@ -8,17 +8,9 @@ import pytest
 from reports.histogram.codec import decoded
 from reports.study.autoscaling import AutoscaledRun, Change, CourseStage, Moment, changes, known, stages_of
 from reports.study.study import load_study
+from tests.reports import lines
 from tests.reports.builder import Book
-from tests.reports.lines import (
-    FIRST_SECOND,
-    Record,
-    drained_line,
-    encoded,
-    phase_line,
-    sample_line,
-    start_line,
-    window,
-)
+from tests.reports.lines import FIRST_SECOND, Record, encoded
 
 MS = 1_000_000
 PLANNED = [["ramp", 10, 1.0, 11.0], ["hold", 20, 11.0, 11.0]]
@@ -96,8 +88,8 @@ def test_replicas_change_at_a_seconds_end_and_are_reached_when_as_many_are_ready
 
 
 def of_one_second(tag: Record, at: int, phase: str, **told: Any) -> list[Record]:
-    ended = window(tag, "w0", [MS] * 3, 1) | {"failures": {"reset": 1}}
-    sampled = sample_line(tag, FIRST_SECOND + at, ready_replicas=at, phase=phase)
+    ended = lines.window(tag, "w0", [MS] * 3, 1) | {"failures": {"reset": 1}}
+    sampled = lines.sample_line(tag, FIRST_SECOND + at, ready_replicas=at, phase=phase)
     return [ended | {"second": FIRST_SECOND + at, "phase": phase} | told, sampled]
 
 
@@ -105,23 +97,21 @@ def of_one_second(tag: Record, at: int, phase: str, **told: Any) -> list[Record]
     ("begun", "began_s"),
     [({}, 0.5), ({"start_utc_ns": FIRST_SECOND * 10**9 + 750_000_000}, 0.75), ({"phase": "drain"}, None)],
 )
-def test_a_ledgers_course_begins_with_its_last_measure_phase(
-    tmp_path: Path, begun: Record, began_s: float | None
-) -> None:
+def test_a_course_begins_with_its_last_measure(tmp_path: Path, begun: Record, began_s: float | None) -> None:
     book = Book()
     tag = book.plan("onnx-http", 1, 11, arrivals="constant", axes={"stages": PLANNED})
     book.records = [
-        *(start_line(tag, "w0", "w1"), phase_line(tag, "warm-up", "2026-11-21T10:59:58Z")),
-        *([] if began_s is None else [phase_line(tag, "measure", "2026-11-21T10:59:59Z")]),
-        phase_line(tag, "measure", "2026-11-21T11:00:00.500Z") | begun,
+        *(lines.start_line(tag, "w0", "w1"), lines.phase_line(tag, "warm-up", "2026-11-21T10:59:58Z")),
+        *([] if began_s is None else [lines.phase_line(tag, "measure", "2026-11-21T10:59:59Z")]),
+        lines.phase_line(tag, "measure", "2026-11-21T11:00:00.500Z") | begun,
         *(*of_one_second(tag, 0, "warm-up"), *of_one_second(tag, 4, "measure", failures={"reset": 2})),
         *(
             *of_one_second(tag, 2, "measure"),
             *of_one_second(tag, 2, "warm-up", ok=0, images=0, histograms={}),
         ),
-        drained_line(tag, "w0", 1, 8) | {"dropped_by_s": [[0, 1], [3, 2]]},
-        drained_line(tag, "w1", 1, 0) | {"dropped_by_s": [[3, 4]]},
-        drained_line(tag, "w0", 1, 8) | {"dropped_by_s": [[3, 64]], "phase": "warm-up"},
+        lines.drained_line(tag, "w0", 1, 8) | {"dropped_by_s": [[0, 1], [3, 2]]},
+        lines.drained_line(tag, "w1", 1, 0) | {"dropped_by_s": [[3, 4]]},
+        lines.drained_line(tag, "w0", 1, 8) | {"dropped_by_s": [[3, 64]], "phase": "warm-up"},
     ]
     book.add("onnx-grpc", 1, 1, {"w0": [MS]})
     scalings = load_study(book.write(tmp_path)).scalings
@@ -133,7 +123,7 @@ def test_a_ledgers_course_begins_with_its_last_measure_phase(
     assert (found.stages, found.dropped_by_s) == (STAGES, {0: 1, 3: 6})
     assert [one.s for one in found.moments] == pytest.approx([2 - began_s, 4 - began_s], abs=1e-5)
     assert [(one.ok, one.failures, one.latency.total, one.width_s) for one in found.moments] == [
-        *((3, 1, 3, 1), (3, 2, 3, 1)),
+        *((3, 1, 3, 1), (3, 2, 3, 1))
     ]
     assert [one.stated["ready_replicas"] for one in found.moments] == [2, 4]
     assert found.moments[0].asked_per_s == pytest.approx(RAMP.arrivals(2 - began_s, 3 - began_s), 1e-5)

@@ -47,13 +47,11 @@ def finding(study: Study) -> AnswerRow:
     return AnswerRow("Last run", f"The last run was {last_run(study)}.")
 
 
-QUESTION = Question(
-    "last-run",
-    "The end",
-    (tables, chart),
-    finding,
-    applies=lambda study: study.header["study"] == "step9",
-)
+def applies(study: Study) -> bool:
+    return study.header["study"] == "step9"
+
+
+QUESTION = Question("last-run", "The end", (tables, chart), finding, applies=applies)
 '''
 
 
@@ -109,9 +107,7 @@ def test_every_question_has_a_name_and_a_known_place_of_its_own() -> None:
     assert {name for it in every for name in it.unless} <= {it.name for it in every}
 
 
-def test_answers_come_by_theme_and_without_those_that_another_makes_needless(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_come_by_theme_without_the_needless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(name: str, theme: Theme, finding: str, *unless: str) -> Question:
         made = AnswerRow(name, finding) if finding else None
         return Question(name, "", (), lambda _: made, theme, unless)

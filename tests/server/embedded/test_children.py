@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,11 @@ from server.embedded.events import Events
 from server.embedded.fleet import Fleet, ServerProcess, stop_all
 from server.errors import SetUpError
 from server.spec import ROOT
+from tests.processes import alive
 
 pytestmark = pytest.mark.system
 
 DEADLINE_S = 20
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_a_stopped_child_takes_its_helpers_along_even_if_it_is_deaf(tmp_path, until):

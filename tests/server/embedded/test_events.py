@@ -24,9 +24,7 @@ def test_servers_that_others_reach_are_warned_of(capsys):
 def test_what_is_open_to_whom():
     triton, service = (text.format(host="0.0.0.0") for text in (up.OPEN, up.OPEN_SERVICE))
     everything, only_service, only_triton = (
-        Wanted(("pytorch", "onnx")),
-        Wanted(("pytorch",)),
-        Wanted(("onnx",)),
+        Wanted(names) for names in (("pytorch", "onnx"), ("pytorch",), ("onnx",))
     )
     token = {"INFERSWARM_TOKEN": "secret"}
     assert up.warnings("127.0.0.1", everything, {}) == []

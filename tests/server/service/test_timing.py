@@ -58,7 +58,6 @@ def test_a_reply_does_not_wait_behind_the_decoding_of_others(embedder, serving, 
     monkeypatch.setattr("server.service.app.prepare", prepare_or_hold)
     monkeypatch.setattr("server.service.app.decode_threads", lambda: 1)
     with serving(embedder) as client, ThreadPoolExecutor(2) as pool:
-        until(lambda: client.request("GET", "/readyz")[0] == 200)
         embedder.gate.clear()
         first = pool.submit(client.embed, [(1, 2, 3)])
         until(embedder.entered.is_set)

@@ -8,25 +8,18 @@ from typing import Any
 # What the backend of release 25.06 documents. Of TensorRT's it refuses others; those of CUDA it hands on to
 # ONNX Runtime, whose own documentation has `use_tf32` and `enable_cuda_graph`.
 KNOWN = {
-    "cuda": frozenset(
-        ["use_tf32", "cudnn_conv_use_max_workspace", "use_ep_level_unified_stream", "enable_cuda_graph"]
-    ),
-    "tensorrt": frozenset(
-        [
-            *("precision_mode", "max_workspace_size_bytes"),
-            *("int8_calibration_table_name", "int8_use_native_calibration_table"),
-            *("trt_engine_cache_enable", "trt_engine_cache_path", "trt_engine_cache_prefix"),
-            *("trt_timing_cache_enable", "trt_timing_cache_path", "trt_force_timing_cache"),
-            *("trt_profile_min_shapes", "trt_profile_opt_shapes", "trt_profile_max_shapes"),
-            *("trt_max_partition_iterations", "trt_min_subgraph_size", "trt_dump_subgraphs"),
-            *("trt_dla_enable", "trt_dla_core", "trt_sparsity_enable", "trt_layer_norm_fp32_fallback"),
-            *("trt_force_sequential_engine_build", "trt_context_memory_sharing_enable"),
-            *("trt_build_heuristics_enable", "trt_builder_optimization_level", "trt_detailed_build_log"),
-            *("trt_auxiliary_streams", "trt_tactic_sources", "trt_extra_plugin_lib_paths"),
-            *("trt_dump_ep_context_model", "trt_ep_context_file_path", "trt_ep_context_embed_mode"),
-            "trt_cuda_graph_enable",
-        ]
-    ),
+    "cuda": "use_tf32 cudnn_conv_use_max_workspace use_ep_level_unified_stream enable_cuda_graph",
+    "tensorrt": """
+        precision_mode max_workspace_size_bytes int8_calibration_table_name int8_use_native_calibration_table
+        trt_engine_cache_enable trt_engine_cache_path trt_engine_cache_prefix trt_timing_cache_enable
+        trt_timing_cache_path trt_force_timing_cache trt_profile_min_shapes trt_profile_opt_shapes
+        trt_profile_max_shapes trt_max_partition_iterations trt_min_subgraph_size trt_dump_subgraphs
+        trt_dla_enable trt_dla_core trt_sparsity_enable trt_layer_norm_fp32_fallback
+        trt_force_sequential_engine_build trt_context_memory_sharing_enable trt_build_heuristics_enable
+        trt_builder_optimization_level trt_detailed_build_log trt_auxiliary_streams trt_tactic_sources
+        trt_extra_plugin_lib_paths trt_dump_ep_context_model trt_ep_context_file_path
+        trt_ep_context_embed_mode trt_cuda_graph_enable
+    """,
 }
 PROFILE = ("trt_profile_min_shapes", "trt_profile_opt_shapes", "trt_profile_max_shapes")
 
@@ -97,7 +90,7 @@ def accelerator_faults(accelerator: Any, config: Any) -> Iterator[str]:
     if known is None:
         yield f"the onnxruntime backend knows no GPU accelerator {accelerator.name!r}"
         return
-    if unknown := sorted(set(accelerator.parameters) - known):
+    if unknown := sorted(set(accelerator.parameters) - set(known.split())):
         yield f"accelerator {accelerator.name} takes no {', '.join(unknown)}"
     given = [accelerator.parameters[key] for key in PROFILE if key in accelerator.parameters]
     if given and len(given) < len(PROFILE):

@@ -9,13 +9,6 @@ from server.embedded.options import EmulationProfile
 from server.spec import ROOT
 from tests.server.backend import Input, load
 
-NAMES = {
-    "onnx": "openclip_vit_b32",
-    "openvino": "openclip_vit_b32_openvino",
-    "null": "null",
-    "emulated": "emulated",
-}
-
 
 @pytest.fixture(params=["onnx", "openvino"])
 def module(request, monkeypatch):
@@ -24,7 +17,7 @@ def module(request, monkeypatch):
 
 
 def load_model(engine, monkeypatch):
-    path = ROOT / "triton_repo" / engine / NAMES[engine] / "1" / "model.py"
+    (path,) = (ROOT / "triton_repo" / engine).glob("*/1/model.py")
     return load(path, monkeypatch, "onnxruntime", "openvino")
 
 
@@ -42,25 +35,15 @@ def test_the_requests_of_a_batch_get_their_own_embeddings(module):
 
     model._embed = embed
     replies = model.execute([request_of(1), request_of(2, 3), request_of(4)])
-    assert [(reply[0].name, reply[0].values.ravel().tolist()) for reply in replies] == [
-        ("embedding", [10]),
-        ("embedding", [20, 30]),
-        ("embedding", [40]),
-    ]
+    assert [reply[0].name for reply in replies] == ["embedding"] * 3
+    assert [reply[0].values.ravel().tolist() for reply in replies] == [[10], [20, 30], [40]]
     assert sizes == [4]
 
 
 @pytest.mark.parametrize("module", ["openvino"], indirect=True)
 def test_other_batches_are_made_up_of_compiled_ones(module):
-    assert [module.split_batch(images) for images in (1, 2, 3, 5, 8, 31, 32)] == [
-        [1],
-        [2],
-        [2, 1],
-        [4, 1],
-        [8],
-        [16, 8, 4, 2, 1],
-        [32],
-    ]
+    found = [module.split_batch(images) for images in (1, 3, 5, 31, 32)]
+    assert found == [[1], [2, 1], [4, 1], [16, 8, 4, 2, 1], [32]]
     model = module.TritonPythonModel()
     model._compiled = {batch: lambda piece, batch=batch: [piece + 1000 * batch] for batch in module.BATCHES}
     pixels = np.arange(7, dtype=np.float32).reshape(7, 1)

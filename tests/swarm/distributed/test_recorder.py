@@ -50,12 +50,12 @@ def recorder() -> Recorder:
 def test_counts_bytes_and_parts(recorder: Recorder) -> None:
     recorder.add(result(100, 20_000_000))
     recorder.add(result(200, 30_000_000, error=RequestError(ErrorKind.TIMEOUT, "late")))
-    recorder.add(result(300, 40_000_000, abandoned=True))
+    recorder.add(result(50, 40_000_000, abandoned=True))  # began first, ended last
     (window,) = recorder.take_all()
     assert (window["ok"], window["failures"], window["abandoned"]) == (1, {"timeout": 1}, 1)
     assert (window["images"], window["request_bytes"], window["response_bytes"]) == (4, 100, 10)
     assert (window["server_ns"], window["server_count"]) == ({"compute": 5}, 1)
-    assert (window["first_start_ns"], window["last_end_ns"]) == (100, 300 + 40_000_000)
+    assert (window["first_start_ns"], window["last_end_ns"]) == (50, 50 + 40_000_000)
     assert set(window["histograms"]) == {"latency", "service_time", "send_delay", "decode", "timeout"}
     latency = codec.merged([window["histograms"]["latency"]])
     assert latency.total == 1

@@ -14,7 +14,7 @@ from swarm.gpu_pack import perform
 from swarm.gpu_pack.perform import Marks, Places, main, run_for
 from swarm.gpu_pack.steps import STEPS, LentHost, PackStep
 from swarm.hosts.host import ROOT
-from tests.processes import wait_until
+from tests.processes import alive, eventually, wait_until
 
 STUDY = """\
 import json, pathlib, sys, time
@@ -72,12 +72,9 @@ def test_each_step_leaves_its_results_even_where_one_fails(places: Places, marks
     assert states(marks, *steps) == ["failed", "done", "done"]
     assert marks.of(steps[0])["said"] == "what a found"
     for name in "abc":
-        assert packed(places, name) == {
-            f"{name}/{name}.log": f"the log of {name}\n",
-            f"{name}/report.html": "the report",
-            f"{name}/cells.csv": name,
-            f"{name}/study.json": json.dumps({"findings": [f"what {name} found"]}),
-        }
+        found = {"report.html": "the report", "cells.csv": name, f"{name}.log": f"the log of {name}\n"}
+        found["study.json"] = json.dumps({"findings": [f"what {name} found"]})
+        assert packed(places, name) == {f"{name}/{file}": text for file, text in found.items()}
 
 
 def test_a_study_without_a_report_has_failed(places: Places, marks: Marks) -> None:
@@ -88,9 +85,8 @@ def test_a_study_without_a_report_has_failed(places: Places, marks: Marks) -> No
 
 
 def test_a_step_that_says_nothing_is_told_by_the_end_of_its_log(places: Places, marks: Marks) -> None:
-    step = PackStep(
-        "a", "a", 1, lambda host: (sys.executable, "-c", "import sys; sys.exit('no such option')")
-    )
+    command = (sys.executable, "-c", "import sys; sys.exit('no such option')")
+    step = PackStep("a", "a", 1, lambda host: command)
     perform.perform([step], ALL, places, marks)
     assert (states(marks, step), marks.of(step)["said"]) == (["failed"], "no such option")
 
@@ -142,14 +138,10 @@ def test_requests_that_failed_are_not_blamed_on_what_compiles(places: Places, ma
     assert (states(marks, step), packed(places, "a")["a/a.log"]) == (["failed"], "the log of a inductor\n")
 
 
-def test_the_end_of_each_servers_log_is_kept(
-    places: Places, marks: Marks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_servers_log_has_its_end(places: Places, marks: Marks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perform, "LOG_BYTES", 5)
-    script = (
-        STUDY + "(folder / 'logs').mkdir(); (folder / 'logs/torch.log').write_text('0123456789')\nsys.exit(0)"
-    )
-    script = script.replace("sys.exit(int(sys.argv[2]))\n", "")
+    logs = "(folder / 'logs').mkdir()\n(folder / 'logs/torch.log').write_text('0123456789')\n"
+    script = STUDY.replace("sys.exit(int(sys.argv[2]))\n", logs)
     step = PackStep("a", "a", 1, lambda host: (sys.executable, "-c", script, "a", "0"))
     perform.perform([step], ALL, places, marks)
     assert packed(places, "a")["a/logs/torch.log"] == "56789"
@@ -163,9 +155,7 @@ def test_a_step_without_the_time_it_needs_is_not_begun(places: Places, marks: Ma
     assert states(marks, *steps) == ["left", "done"]
 
 
-def test_a_study_at_the_end_of_its_time_is_told_to_end_and_keeps_what_it_has(
-    places: Places, marks: Marks, tmp_path: Path
-) -> None:
+def test_a_study_at_the_end_of_its_time_keeps_what_it_has(places: Places, marks: Marks) -> None:
     step = PackStep("a", "a", 1, lambda host: (sys.executable, "-c", WAITING))
     places.deadline_s = time.time() + perform.RESERVE_S + 2
     perform.perform([step], ALL, places, marks)
@@ -177,11 +167,7 @@ def test_a_command_ends_with_all_that_it_started(tmp_path: Path) -> None:
     child = "import subprocess, sys; print(subprocess.Popen(['sleep', '61']).pid, flush=True)"
     assert run_for([sys.executable, "-c", child], tmp_path / "log", 30) == 0
     pid = int((tmp_path / "log").read_text())
-    for _ in range(100):
-        if not Path(f"/proc/{pid}").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"process {pid} is still there")
+    assert eventually(lambda: not alive(pid))
 
 
 @pytest.fixture
@@ -198,7 +184,7 @@ def call(places: Places, *more: str) -> int:
     return main(given)
 
 
-def test_the_call_says_what_was_done_and_what_is_left(
+def test_the_call_says_what_was_done(
     places: Places, asked: list[PackStep], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(places, "--steps=a") == 0
@@ -212,9 +198,7 @@ def test_the_call_says_what_was_done_and_what_is_left(
     assert json.loads((places.home / "steps/a-one.json").read_text())["small"] is True
 
 
-def test_steps_that_are_left_and_those_that_failed_have_codes_of_their_own(
-    places: Places, asked: list[PackStep]
-) -> None:
+def test_steps_that_are_left_and_that_failed_have_own_codes(places: Places, asked: list[PackStep]) -> None:
     asked[1] = study("b-two", least_s=1_000)
     assert call(places) == 3
     asked[1] = study("b-two", 1)
@@ -232,9 +216,8 @@ perform.ask_doctor = lambda small: ALL
 sys.exit(perform.main(["--home={places.home}", "--out={places.out}", "--minutes=2", "--began={time.time()}"]))
 """
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    wait_until(
-        lambda: (places.home / "a.log").exists() and (places.home / "a.log").read_text() == "ready\n", 30
-    )
+    log = places.home / "a.log"
+    wait_until(lambda: log.exists() and log.read_text() == "ready\n", 30)
     process.send_signal(number)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 130

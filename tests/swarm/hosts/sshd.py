@@ -108,12 +108,7 @@ class Sshd:
 
     def host_entry(self, name: str, path: Path | str, **fields: int | str) -> str:
         """The host's [[host]] in a hosts.toml; `path` is the checkout there."""
-        told = {
-            "name": name,
-            "kind": "ssh",
-            "address": "127.0.0.1",
-            "path": str(path),
-        }
+        told = {"name": name, "kind": "ssh", "address": "127.0.0.1", "path": str(path)}
         lines = [f'{field} = "{value}"' if isinstance(value, str) else f"{field} = {value}"
                  for field, value in {**told, **fields}.items()]  # fmt: skip
         return "\n".join(["[[host]]", *lines, ""])

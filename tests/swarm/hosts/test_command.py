@@ -19,24 +19,16 @@ from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 
 pytestmark = pytest.mark.system
 
-HEAD = [
-    "host",
-    "kind",
-    "reachable",
-    "python",
-    "locust",
-    "commit",
-    "cores",
-    "load",
-    "file",
-    "limit",
-    "clock",
-    "offset",
-]
+HEAD = "host kind reachable python locust commit cores load file limit clock offset"
 
 
 def main(argv: list[str]) -> int:
     return swarm.main(["hosts", *argv])
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -45,23 +37,18 @@ def sshd(tmp_path: Path) -> Iterator[Sshd]:
         yield made
 
 
-def test_this_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("elsewhere")
+def test_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 0
     head, row = capsys.readouterr().out.splitlines()
-    assert head.split() == HEAD
+    assert head.split() == HEAD.split()
     assert row.split()[:6] == ["h1", "process", "yes", platform.python_version(), "2.47.0", git_commit(ROOT)]
     assert row.rstrip().endswith(" ms")
 
 
-def test_hosts_toml_is_what_is_meant_by_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = '[[host]]\nname = "n"\nkind = "netns"\nworkers = 5000\n'
-    (tmp_path / "hosts.toml").write_text(text)
+@pytest.mark.usefixtures("elsewhere")
+def test_hosts_toml_is_what_is_meant_by_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hosts.toml").write_text('[[host]]\nname = "n"\nkind = "netns"\nworkers = 5000\n')
     assert main(["check"]) == 0
     _, near, *wrong = capsys.readouterr().out.splitlines()
     assert near.startswith("n     netns  created when the study runs  3.")
@@ -78,19 +65,13 @@ def test_a_number_of_hosts(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @needs_sshd
-def test_hosts_that_are_fit_and_that_are_not(
-    sshd: Sshd, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hosts_that_are_fit_or_not(sshd: Sshd, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "hosts.toml"
     fit = sshd.host_entry("fit", checkout_at(tmp_path / "there"))
     table.write_text(fit)
     assert main(["check", str(table), "--ssh-config", str(sshd.config)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:4] == [
-        "fit",
-        "ssh",
-        "yes",
-        platform.python_version(),
-    ]
+    row = capsys.readouterr().out.splitlines()[1]
+    assert row.split()[:4] == ["fit", "ssh", "yes", platform.python_version()]
     table.write_text(fit + sshd.host_entry("bare", tmp_path / "nothing"))
     assert main(["check", str(table), "--ssh-config", str(sshd.config)]) == 2
     _, first, second, *wrong = capsys.readouterr().out.splitlines()
@@ -119,10 +100,8 @@ def test_a_host_is_prepared_then_checked(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = tmp_path / "here"
-    files = {
-        name: (ROOT / name).read_text() for name in ("swarm/hosts/facts.py", "swarm/launcher/supervisor.py")
-    }
-    commit = repository(here, files)
+    names = ("swarm/hosts/facts.py", "swarm/launcher/supervisor.py")
+    commit = repository(here, {name: (ROOT / name).read_text() for name in names})
     (here / "new").touch()
     monkeypatch.setattr(command, "gather", functools.partial(gather, checkout=here))
     monkeypatch.setattr(command, "steps", linked)
@@ -139,20 +118,15 @@ def test_a_host_is_prepared_then_checked(
         "far: making .venv",
     ]
     assert said[6].split()[:6] == ["far", "ssh", "yes", platform.python_version(), "2.47.0", commit]
-    assert said[7:] == [
-        f"host far: its checkout is at {commit}, ours is at {git_commit(ROOT)}: "
-        "run python -m swarm hosts prepare, or bring both to one commit"
-    ]
+    assert len(said) == 8
+    assert said[7].startswith(f"host far: its checkout is at {commit}, ours is at {git_commit(ROOT)}: ")
 
 
 @pytest.mark.parametrize(
     ("argv", "shown"),
     [
         (["--help"], ["check", "prepare"]),
-        (
-            ["check", "--help"],
-            ["FILE|N", "[[host]]", "Exit code: 0 if all hosts can be used, 2 otherwise."],
-        ),
+        (["check", "--help"], ["FILE|N", "[[host]]", "Exit code: 0 if all hosts can be used, 2 otherwise."]),
         (["prepare", "--help"], ["--wheels DIR", "python3.11", "Exit code"]),
     ],
 )

@@ -1,6 +1,4 @@
-"""Names and paths from outside, through whatever builds a command line, come out as they were
-or are refused in one sentence; no shell reads them.
-"""
+"""Names and paths from outside come out of every command line as they were, or are refused in a sentence."""
 
 import json
 import random

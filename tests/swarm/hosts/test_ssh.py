@@ -144,7 +144,7 @@ def test_it_ends_when_what_leads_to_it_is_killed(spec: HostSpec, master: Master,
     assert process.returncode == (-signal.SIGKILL if killed == "supervisor" else 128 + signal.SIGKILL)
 
 
-def test_a_tunnel_whose_port_is_taken_is_told_and_the_next_try_takes_another(
+def test_a_tunnel_whose_port_is_taken_is_told_and_the_next_has_another(
     spec: HostSpec, master: Master
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:

@@ -71,11 +71,7 @@ def test_without_a_launcher_there_are_no_links() -> None:
 
 
 def test_servers_in_a_namespace_are_where_the_launcher_reaches_them() -> None:
-    ready = {
-        "endpoints": {"emulated": {"http": "127.0.0.1:8030", "metrics": "http://127.0.0.1:8032/metrics"}}
-    }
-    assert relocated(ready, "198.19.0.2")["endpoints"]["emulated"] == {
-        "http": "198.19.0.2:8030",
-        "metrics": "http://198.19.0.2:8032/metrics",
-    }
+    ready = {"endpoints": {"emulated": {"http": "127.0.0.1:8030", "metrics": "http://127.0.0.1:8032/m"}}}
+    there = {"http": "198.19.0.2:8030", "metrics": "http://198.19.0.2:8032/m"}
+    assert relocated(ready, "198.19.0.2") == {"endpoints": {"emulated": there}}
     assert relocated(ready, "") is ready

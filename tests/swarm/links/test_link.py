@@ -119,11 +119,11 @@ def left_of(pid: int) -> list[str]:
 @real
 def test_a_round_trip_takes_at_least_what_was_asked(server: EchoServer) -> None:
     before = ALLOWED.read_text()
-    with linked(LinkProfile("x", one_way_ms=15, congestion_control="cubic")) as link:
+    with linked(LinkProfile("x", one_way_ms=15, congestion_control="reno")) as link:
         found = client(link, ECHO, server.port)
     assert found["least_s"] >= 0.03
-    assert found["algorithm"] == "cubic"
-    assert server.algorithms == ["cubic"]
+    assert found["algorithm"] == "reno"
+    assert server.algorithms == ["reno"]
     assert ALLOWED.read_text() == before
 
 
@@ -153,31 +153,6 @@ def test_the_lost_share_is_the_asked_one(monkeypatch: pytest.MonkeyPatch) -> Non
     chance = random.Random("7-up").random
     assert arrived == [number for number in range(count) if chance() >= 0.02]
     assert 0.97 < len(arrived) / count < 0.99
-
-
-@real
-def test_a_lossy_link_still_brings_everything(server: EchoServer) -> None:
-    with linked(LinkProfile("x", one_way_ms=1, loss_pct=2)) as link:
-        assert client(link, BULK, server.port, 2_000_000)["back"] == 2_000_000
-
-
-@real
-def test_two_links_at_once(server: EchoServer) -> None:
-    with (
-        linked(LinkProfile("x", one_way_ms=5)) as near,
-        linked(LinkProfile("y", one_way_ms=20)) as far,
-    ):
-        assert near.address("h1", *near.profiles) != far.address("h1", *far.profiles)
-        assert client(far, ECHO, server.port)["least_s"] >= 0.04
-        assert client(near, ECHO, server.port)["least_s"] >= 0.01
-
-
-@real
-def test_a_path_that_is_as_it_is_needs_no_emulator(server: EchoServer) -> None:
-    with linked(LinkProfile("x", congestion_control="reno")) as link:
-        assert link.emulator_of(*link.profiles) == "none"
-        assert client(link, ECHO, server.port)["algorithm"] == "reno"
-    assert server.algorithms == ["reno"]
 
 
 @real
@@ -220,7 +195,3 @@ def test_what_is_missing_is_named(user: int, tun: str, lacks: str, text: str) ->
 
     with pytest.raises(LinkError, match=text):
         require_means(lambda: user, Path(tun), which)
-
-
-def test_nothing_is_missing() -> None:
-    require_means(lambda: 0, Path("/"), lambda command: command)

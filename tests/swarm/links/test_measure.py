@@ -56,9 +56,7 @@ class Late:
 
 
 @pytest.mark.parametrize(("always", "least", "median"), [(False, 14.1, 14.2), (True, 14.2, 17.0)])
-def test_round_trips_of_a_late_machine_are_measured_once_more(
-    always: bool, least: float, median: float
-) -> None:
+def test_round_trips_of_a_late_machine_are_measured_again(always: bool, least: float, median: float) -> None:
     meter = Late(always)
     measured = measured_by(meter, WAN)
     assert (measured.rtt_min_ms, measured.rtt_ms, meter.round_trips) == (least, median, 2)
@@ -84,14 +82,7 @@ def test_a_link_that_brings_nothing_is_told() -> None:
 
 
 def test_a_record_holds_the_share_too() -> None:
-    assert AS_ASKED.to_record() == {
-        "rtt_ms": 14.3,
-        "rtt_min_ms": 14.1,
-        "mbit_per_s": 209,
-        "sent": 20_000,
-        "lost": 14,
-        "loss_pct": 0.07,
-    }
+    assert AS_ASKED.to_record() == {**vars(AS_ASKED), "loss_pct": 0.07}
 
 
 @pytest.mark.parametrize(
@@ -100,18 +91,13 @@ def test_a_record_holds_the_share_too() -> None:
         ({}, []),
         ({"rtt_ms": 15.3}, []),
         ({"rtt_ms": 15.5}, ["round trip 15.5 ms, not 14"]),
-        ({"rtt_ms": 12.0}, ["round trip 12 ms, not 14"]),
         ({"mbit_per_s": 190}, []),
         ({"mbit_per_s": 180}, ["rate 180 Mbit/s, not 210"]),
         ({"mbit_per_s": 240}, ["rate 240 Mbit/s, not 210"]),
         # 14 +- 4 x 3.74, and one.
-        ({"lost": 0}, []),
         ({"lost": 29}, []),
         ({"lost": 30}, ["loss 0.15 %, not 0.07"]),
-        (
-            {"rtt_ms": 99.0, "mbit_per_s": 1, "lost": 2000},
-            ["round trip 99 ms, not 14", "rate 1 Mbit/s, not 210", "loss 10 %, not 0.07"],
-        ),
+        ({"rtt_ms": 99, "lost": 2000}, ["round trip 99 ms, not 14", "loss 10 %, not 0.07"]),
     ],
 )
 def test_what_is_off_is_said(off: dict[str, float], said: list[str]) -> None:
@@ -124,11 +110,7 @@ def test_what_is_off_is_said(off: dict[str, float], said: list[str]) -> None:
         (LAN, Measured(0.9, 0.2, 5, 2000, 1), []),
         (LAN, Measured(1.1, 0.2, 5, 2000, 2), ["round trip 1.1 ms, not 0", "loss 0.1 %, not 0"]),
         # Half of what was carried is lost, so half of the rate arrives.
-        (
-            LinkProfile("lossy", loss_pct=50, mbit_per_s=10, queue_bytes=9000),
-            Measured(0, 0, 5, 1000, 480),
-            [],
-        ),
+        (LinkProfile("x", loss_pct=50, mbit_per_s=10, queue_bytes=9000), Measured(0, 0, 5, 1000, 480), []),
     ],
 )
 def test_nothing_asked_is_held_to_nothing(profile: LinkProfile, measured: Measured, said: list[str]) -> None:

@@ -6,29 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from swarm.errors import UsageError
-from swarm.links import devices, namespace, network
+from swarm.links import devices, namespace
 from swarm.links.namespace import NAMESPACES, LinkError, kernel_has, remove_orphans, run
 from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile
 from swarm.owner import identity, started
 from tests.processes import eventually
-from tests.swarm.links.means import (
-    ROOT,
-    Place,
-    ask,
-    exists,
-    has_device,
-    here,
-    namespaces_of,
-    real,
-    serving,
-)
+from tests.swarm.links.means import ROOT, Place, ask, exists, has_device, here, namespaces_of, real, serving
 
 LAN = LinkProfile("lan")
 QUICK = LinkProfile("quick", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000, congestion_control="bbr")
@@ -55,9 +45,7 @@ def at(network: Network, host: str) -> Place:
 
 @real
 @BBR
-def test_every_address_has_its_congestion_control_and_every_link_a_client_of_its_own(
-    made: Network, port: int
-) -> None:
+def test_every_address_has_its_congestion_control_and_every_link_a_client(made: Network, port: int) -> None:
     clients: dict[tuple[str, str], set[str]] = {}
     servers = []
     for host, link in itertools.product(HOSTS, ["lan", "quick"]):
@@ -142,10 +130,8 @@ def test_nothing_is_left_after_an_exception_not_even_servers(made: Network) -> N
 
 @real
 @pytest.mark.parametrize("error", [LinkError, KeyboardInterrupt])
-@pytest.mark.parametrize("calls", [0, 7, 16, 25, 33, 40])
-def test_a_build_that_breaks_leaves_nothing(
-    monkeypatch: pytest.MonkeyPatch, calls: int, error: type[BaseException]
-) -> None:
+@pytest.mark.parametrize("calls", [0, 16, 33])
+def test_a_broken_build_leaves_nothing(monkeypatch: pytest.MonkeyPatch, calls: int, error: type) -> None:
     before, made = namespaces_of(os.getpid()), itertools.count()
 
     def breaking(*argv: str) -> str:
@@ -190,9 +176,7 @@ def test_a_forwarder_that_dies_is_told_and_leaves_nothing() -> None:
             other.check()
             os.kill(other.tun_links[0].process.pid, signal.SIGKILL)
 
-    with pytest.raises(
-        LinkError, match="the link quick of host h1 broke: its forwarder ended with exit code -9"
-    ):
+    with pytest.raises(LinkError, match="the link quick of host h1 broke: its forwarder ended with"):
         load()
     assert devices_of(other) == []
 
@@ -276,13 +260,6 @@ def test_too_many_hosts_are_refused() -> None:
     with pytest.raises(UsageError) as raised:
         Network(["h"] * 251, [])
     assert str(raised.value) == "251 hosts on one machine: at most 250 are supported"
-
-
-def test_without_root_there_is_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    require: Callable[..., None] = network.require_means
-    monkeypatch.setattr(network, "require_means", lambda **means: require(lambda: 1000, **means))
-    with pytest.raises(LinkError, match="need root"):
-        Network(["h1"], [LAN]).__enter__()
 
 
 def test_a_command_that_does_not_end_is_no_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,6 @@ def test_a_tuned_locust_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = Environment()
     assert isinstance(environment.stats, BatchedStats)
     environment.create_local_runner()
-    environment.events.request.fire(
-        request_type="http", name="a", response_time=1974.4, response_length=7, exception=None
-    )
+    told = {"response_time": 1974.4, "response_length": 7, "exception": None}
+    environment.events.request.fire(request_type="http", name="a", **told)
     assert environment.stats.get("a", "http").response_times == {1970.0: 1}

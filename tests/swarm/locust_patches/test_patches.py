@@ -17,7 +17,7 @@ from swarm.locust_patches.patches import is_orphan, telling
 MB = 1_000_000
 
 
-def test_a_worker_says_once_that_no_master_answers_and_how_long_it_tries(
+def test_a_worker_says_once_that_no_master_answers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     runner: Any = SimpleNamespace(retry=0, master_host="10.0.0.5", master_port=5557)

@@ -36,7 +36,7 @@ class EndedChild(Child):
         raise psutil.ZombieProcess(1)
 
 
-def test_going_home_signals_the_forked_workers_alone_and_passes_over_one_that_has_ended(
+def test_going_home_signals_the_forked_workers_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     twin, stranger = Child(psutil.Process().cmdline()), Child(["tritonserver"])

@@ -48,7 +48,6 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "sentence"),
     [
         ("--iterations 0", "--iterations 0: must be at least 1"),
-        ("--iterations -3", "--iterations -3: must be at least 1"),
         ("--repeats 0", "--repeats 0: must be 1 to 10,000"),
         ("--seconds 0", "--seconds 0: give more than 0"),
         ("--request-timeout 0", "--request-timeout 0: give more than 0"),
@@ -63,15 +62,13 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--rates 5,0", "--rates 5,0: give"),
         ("--rates 1e9", "--rates 1e9: give"),
         ("--rates nan", "--rates nan: give"),
-        ("--arrivals poisson",
-         "--arrivals: applies only to open-loop load; also give --rates or --find-rate"),
+        ("--arrivals poisson", "--arrivals: applies only to open-loop load; also give --rates or --find-rat"),
         ("--max-in-flight 3", "--max-in-flight: applies only to open-loop load"),
         ("--find-rate p99<=5 --repeats 2", "--find-rate: searches once, from one rate"),
         ("--find-rate p99<=5 --rates 5,6", "--find-rate: searches once, from one rate"),
         ("--load-profile up:5", "--load-profile up:5: give seconds of ramp, hold and cool"),
         ("--load-profile hold:5 --find-rate p99<=5", "--load-profile: a search needs a constant rate"),
-        ("--kube-namespace mine",
-         "--kube-namespace: applies only to the Kubernetes API; also give --kube-url"),
+        ("--kube-namespace a", "--kube-namespace: applies only to the Kubernetes API; also give --kube-url"),
         ("--kube-url http://h:1", "--kube-url: watches a service of yours; also give its URL"),
         ("--pytorch-url h:1 --kube-url http://h:1 --kube-deployment a/b",
          "--kube-deployment a/b: give a Kubernetes name"),
@@ -81,28 +78,19 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
          "--grpc-scheduling: applies only to --client prepared; leave it out, or add that client"),
         ("--channels one", f"--channels one: {GIVE}"),
         ("--rates 5 --arrivals bursts", "--arrivals bursts: give one of constant, poisson"),
-        ("--link lan --onnx-http-url h:1",
-         "--link lan: applies only to embedded servers; leave out the URLs, or give --link none"),
+        ("--link lan --onnx-http-url h:1", "--link lan: applies only to embedded servers; leave out the URL"),
         ("--link-mbit -1", "--link-mbit -1: must be at least 0"),
         ("--link-mbit nan", "--link-mbit nan: must be at least 0"),
         ("--usd-per-hour -0.5", "--usd-per-hour -0.5: must be at least 0"),
         ("--usd-per-hour inf", "--usd-per-hour inf: must be at least 0"),
-        ("--emulate a100 --onnx-http-url gpu:8010",
-         "--emulate: applies only to embedded servers; leave out the URLs, or --emulate"),
-        ("--trace --pytorch-url gpu:8002",
-         "--trace: applies only to embedded servers; leave out the URLs, or --trace"),
+        ("--emulate a100 --onnx-http-url h:1", "--emulate: applies only to embedded servers; leave out the"),
+        ("--trace --pytorch-url gpu:8002", "--trace: applies only to embedded servers; leave out the URLs,"),
         *((f"--{name} x=y", f"--{name}: applies only to --endpoint; also give that, or leave out --{name}")
           for name in ("prepare", "output", "shape", "space")),
-        ("--batches 1,0",
-         "--batches 1,0: give whole numbers of items in a request from 1 to 4,096, e.g. 1,8"),
+        ("--batches 1,0", "--batches 1,0: give whole numbers of items in a request from 1 to 4,096, e.g. 1"),
         ("--batches 4097", "--batches 4097: give whole numbers of items in a request from 1 to 4,096"),
         ("--levels 1.5", "--levels 1.5: give whole numbers of users from 1 to 100,000, e.g. 1,8"),
-        ("--levels ,", "--levels ,: give whole numbers of users"),
         ("--pool-mb 0", "--pool-mb 0: must be 1 to 1,048,576"),
-        ("--endpoint a=triton://gpu:1/m --trace",
-         "--trace: applies only to embedded servers; leave out the URLs, or --trace"),
-        ("--endpoint a=triton://gpu:1/m --link lan",
-         "--link lan: applies only to embedded servers; leave out the URLs, or give --link none"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_named(arguments: str, sentence: str) -> None:
@@ -215,40 +203,30 @@ def test_the_web_form_sends_nonsense(field: str, value: str) -> None:
 
 
 def test_only_the_named_targets_are_tested() -> None:
-    made = endpoints_from_options(
-        options("--onnx-grpc-url", "gpu:8011", "--pytorch-url", "http://gpu:8002"), FIVE_WAYS
-    )
-    assert [(endpoint.name, endpoint.address) for endpoint in made] == [
-        ("pytorch-http", "gpu:8002"),
-        ("onnx-grpc", "gpu:8011"),
-    ]
-    assert [endpoint.model for endpoint in made] == ["", "openclip_vit_b32"]
+    given = options("--onnx-grpc-url", "gpu:8011", "--pytorch-url", "http://gpu:8002")
+    service, triton = endpoints_from_options(given, FIVE_WAYS)
+    assert (service.name, service.address, service.model) == ("pytorch-http", "gpu:8002", "")
+    assert (triton.name, triton.address, triton.model) == ("onnx-grpc", "gpu:8011", "openclip_vit_b32")
 
 
 def test_an_emulated_model_elsewhere() -> None:
-    made = endpoints_from_options(
-        options("--emulated-http-url", "gpu:8030", "--emulated-grpc-url", "grpc://gpu:8031"), FIVE_WAYS
-    )
-    assert [(e.name, e.backend, e.protocol, e.payload, e.address, e.model) for e in made] == [
-        ("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
-        ("emulated-grpc", "emulated", "grpc", "fp32", "gpu:8031", "emulated"),
+    given = options("--emulated-http-url", "gpu:8030", "--emulated-grpc-url", "grpc://gpu:8031")
+    made = endpoints_from_options(given, FIVE_WAYS)
+    assert [(e.name, e.protocol, e.address) for e in made] == [
+        *(("emulated-http", "http", "gpu:8030"), ("emulated-grpc", "grpc", "gpu:8031"))
     ]
+    assert {(e.backend, e.payload, e.model) for e in made} == {("emulated", "fp32", "emulated")}
     assert not any(facts_of(endpoint).computes for endpoint in made)
     with pytest.raises(UsageError, match=r"--emulated-http-url 'gpu': give host:port"):
         endpoints_from_options(options("--emulated-http-url", "gpu"), FIVE_WAYS)
 
 
 def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
-    ready = {
-        "endpoints": {
-            "emulated": {"http": "127.0.0.1:8030", "grpc": "127.0.0.1:8031", "model": "emulated"},
-        }
-    }
+    ready = {"endpoints": {"emulated": {"http": "h:8030", "grpc": "h:8031", "model": "emulated"}}}
     for given in ((), ("--skip-trt",)):
         made = endpoints_from_ready(ready, chosen(FIVE, options(*given)))
-        assert [(e.name, e.backend, e.model) for e in made] == [
-            ("emulated-http", "emulated", "emulated"),
-            ("emulated-grpc", "emulated", "emulated"),
+        assert [(e.name, e.backend) for e in made] == [
+            (f"emulated-{p}", "emulated") for p in ("http", "grpc")
         ]
 
 
@@ -256,28 +234,19 @@ def test_skip_trt() -> None:
     left = chosen(FIVE, options("--skip-trt"))
     arguments = ("--onnx-http-url", "gpu:8010", "--trt-http-url", "gpu:8020")
     assert [endpoint.name for endpoint in endpoints_from_options(options(*arguments), left)] == ["onnx-http"]
-    with pytest.raises(
-        UsageError, match="no endpoint is left to test: give --pytorch-url or --onnx-http-url or --onnx-grpc"
-    ):
+    with pytest.raises(UsageError, match="no endpoint is left to test: give --pytorch-url or --onnx-http"):
         endpoints_from_options(options("--trt-http-url", "gpu:8020"), left)
 
 
 def test_embedded_endpoints_are_named_for_what_they_are() -> None:
     ready = {
         "endpoints": {
-            "pytorch": {"url": "http://127.0.0.1:8002"},
-            "onnx": {"http": "127.0.0.1:8010", "grpc": "127.0.0.1:8011", "model": "m"},
-            "openvino": {"http": "127.0.0.1:8020", "grpc": "127.0.0.1:8021", "model": "n"},
+            "pytorch": {"url": "http://h:2"},
+            "openvino": {"http": "h:3", "grpc": "h:4", "model": "n"},
         }
     }
     made = endpoints_from_ready(ready, FIVE_WAYS)
     assert [(e.name, e.address, e.model) for e in made] == [
-        ("pytorch-http", "127.0.0.1:8002", ""),
-        ("onnx-http", "127.0.0.1:8010", "m"),
-        ("onnx-grpc", "127.0.0.1:8011", "m"),
-        ("openvino-http", "127.0.0.1:8020", "n"),
-        ("openvino-grpc", "127.0.0.1:8021", "n"),
+        *(("pytorch-http", "h:2", ""), ("openvino-http", "h:3", "n"), ("openvino-grpc", "h:4", "n"))
     ]
-    assert [e.name for e in endpoints_from_ready(ready, chosen(FIVE, options("--skip-trt")))][
-        -1
-    ] == "onnx-grpc"
+    assert len(endpoints_from_ready(ready, chosen(FIVE, options("--skip-trt")))) == 1

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gevent
@@ -24,20 +25,24 @@ DCGM_FI_PROF_SM_ACTIVE{gpu="9",UUID="GPU-9"} 0.75
 """
 
 
-@pytest.fixture
-def exporter() -> Iterator[str]:
+@contextmanager
+def page_of(text: str) -> Iterator[str]:
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
         assert "HTTP_AUTHORIZATION" not in environ
         start("200 OK", [])
-        return [DCGM.encode()]
+        return [text.encode()]
 
     with serving(answer) as address:
         yield f"http://{address}/metrics"
 
 
-def gpus_read(
-    monkeypatch: pytest.MonkeyPatch, sources: GpuSources, nvml: FakeNvml | None
-) -> list[dict[str, Any]]:
+@pytest.fixture
+def exporter() -> Iterator[str]:
+    with page_of(DCGM) as url:
+        yield url
+
+
+def gpus_read(monkeypatch: pytest.MonkeyPatch, sources: GpuSources, nvml: Any) -> list[dict[str, Any]]:
     """What a second's record has of them, of a service at a loopback address that answers nothing."""
     monkeypatch.setattr(module, "find_nvml", lambda: nvml)
     endpoint = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "127.0.0.1:1")
@@ -48,7 +53,7 @@ def gpus_read(
     return found
 
 
-def test_a_tunnel_at_a_loopback_address_does_not_lead_to_this_machines_gpus(
+def test_a_tunnel_does_not_lead_to_this_machines_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert gpus_read(monkeypatch, GpuSources(here=["onnx-http"]), FakeNvml()) == []
@@ -84,15 +89,9 @@ def test_its_address_is_completed_and_tried(exporter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["", "<html>Not a page of metrics</html>", "http_requests_total 7\n", "DCGM_FI_DEV_GPU_UTIL{ 9\n"]
+    "page", ["<html>Not a page of metrics</html>", "requests 7\n", "DCGM_FI_DEV_GPU_UTIL{ 9\n"]
 )
 def test_a_page_without_figures_of_gpus_is_refused(page: str) -> None:
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        start("200 OK", [])
-        return [page.encode()]
-
-    with (
-        serving(answer) as address,
-        pytest.raises(UsageError, match=r"has no figures of GPUs: give dcgm-exporter's page$"),
-    ):
-        check_metrics({}, dcgm=address)
+    said = "has no figures of GPUs: give dcgm-exporter's page$"
+    with page_of(page) as url, pytest.raises(UsageError, match=said):
+        check_metrics({}, dcgm=url)

@@ -35,9 +35,8 @@ class Bench:
         self.trace = folder / "emulated.json"
         self.clock = FakeClock()
         self.told: list[str] = []
-        self.runs = {
-            e.name: PlannedRun(Cell(e, 1, 1, 1, 0), 1) for e in (EMULATED, EMULATED.floor(), PYTORCH)
-        }
+        endpoints = (EMULATED, EMULATED.floor(), PYTORCH)
+        self.runs = {e.name: PlannedRun(Cell(e, 1, 1, 1, 0), 1) for e in endpoints}
         self.collector = Collector(FakeRunner(), str)  # type: ignore[arg-type]
         self.collector.begin_study(None, 10)  # type: ignore[arg-type]
         server = {"http": "h:1", "grpc": "h:2", "trace": str(self.trace)}
@@ -110,20 +109,14 @@ def test_a_server_that_does_not_write_is_named(bench: Bench) -> None:
     bench.reader._write_out = refuse
     found = bench.reader.joined(run)
     assert found is not None
-    assert found.gap == (
-        "0 of 1 requests were found in Triton's trace (Triton did not write its last file: refused)"
-    )
+    assert found.gap.endswith("(Triton did not write its last file: refused)")
 
 
 def test_failures_other_runs_and_requests_without_an_id_are_not_looked_for(bench: Bench) -> None:
     run, floor = bench.runs["emulated-http"], bench.runs["emulated-http-floor"]
-    bench.keep(
-        result(run, ONE),
-        result(run, "c" * 16, error=RequestError(ErrorKind.TIMEOUT, "late")),
-        result(run, "d" * 16, abandoned=True),
-        result(run, ""),
-        result(floor, "e" * 16),
-    )
+    late = result(run, "c" * 16, error=RequestError(ErrorKind.TIMEOUT, "late"))
+    abandoned = result(run, "d" * 16, abandoned=True)
+    bench.keep(result(run, ONE), late, abandoned, result(run, ""), result(floor, "e" * 16))
     assert bench.collector.raw.waits_ns(run.cell.name, 1) == {ONE: 70_100_000}
     assert bench.collector.raw.waits_ns(run.cell.name, 2) == {}
 
@@ -135,7 +128,7 @@ def test_a_server_that_does_not_trace_has_no_trace(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("traced", "said"), [(False, False), (True, True)])
-def test_a_server_that_died_while_it_traced_is_told_of_it(
+def test_a_server_that_died_while_it_traced(
     traced: bool, said: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers = EmbeddedServers(print)

@@ -1,6 +1,7 @@
 """--endpoint NAME=TARGET: what URLs and files become, and one sentence for whatever is wrong with them."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,16 +65,12 @@ def with_line(line: str, of: str = "url") -> str:
     ("target", "backend", "protocol", "address", "tls", "model", "version"),
     [
         ("triton+grpc://gpu:8001/siglip", "triton", "grpc", "gpu:8001", False, "siglip", ""),
-        ("triton+http://gpu:8000/siglip", "triton", "http", "gpu:8000", False, "siglip", ""),
         ("triton+grpcs://gpu:8001/a-b.c_d/versions/3", "triton", "grpc", "gpu:8001", True, "a-b.c_d", "3"),
         ("triton+https://[::1]:8000/clip/", "triton", "http", "[::1]:8000", True, "clip", ""),
         ("v2+http://127.0.0.1:8080/clip", "v2", "http", "127.0.0.1:8080", False, "clip", ""),
-        ("v2+grpc://127.0.0.1:8081/clip", "v2", "grpc", "127.0.0.1:8081", False, "clip", ""),
     ],
 )
-def test_urls(
-    target: str, backend: str, protocol: str, address: str, tls: bool, model: str, version: str
-) -> None:
+def test_urls(target: str, backend: str, protocol: str, address: str, tls: bool, model: str, version: str):
     made = endpoint_of(f"mine={target}", Security(ca="ca.pem"))
     assert (made.name, made.backend, made.protocol, made.address) == ("mine", backend, protocol, address)
     assert (made.tls, made.model, made.version, made.space) == (tls, model, version, model)
@@ -92,9 +89,7 @@ def test_a_token_is_sent_to_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     ("argument", "said"),
     [
         ("triton+grpc://gpu:8001/siglip", "triton+grpc://gpu:8001/siglip: has no name; give NAME=TARGET, "),
-        ("mine", "mine: has no name; give NAME=TARGET, such as siglip=triton+grpc://gpu-host:8001/siglip"),
         ("mine=", "mine: has no target; give a URL such as triton+grpc://"),
-        ("=v2+http://gpu:1/m", ": is not a valid name; give at most 64 letters"),
         ("a b=v2+http://gpu:1/m", "a b: is not a valid name; give at most 64 letters"),
         ("old-floor=v2+http://gpu:1/m", "old-floor: is not a valid name; give at most 64 letters, digits, d"),
         ("x" * 65 + "=v2+http://gpu:1/m", f"{'x' * 65}: is not a valid name"),
@@ -102,11 +97,9 @@ def test_a_token_is_sent_to_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None
         ("mine=grpc://gpu:1", "mine: grpc://gpu:1 does not say how a gRPC service is called; describe it, "),
         ("mine=triton://gpu:1/m", "mine: triton://gpu:1/m has no scheme that is known; give one of http, "),
         ("mine=triton+http://gpu/m", "mine: triton+http://gpu/m has no sound host and port; give them as"),
-        ("mine=v2+http://gpu:99999/m", "mine: v2+http://gpu:99999/m has no sound host and port; give them"),
         ("mine=v2+grpc://gpu:1", "mine: v2+grpc://gpu:1 names no model; give /MODEL or /MODEL/versions/2 "),
         ("mine=v2+grpc://gpu:1/a/b", "mine: v2+grpc://gpu:1/a/b names no model; give /MODEL or /MODEL/"),
         ("mine=v2+http://me:pw@gpu:1/m", ": has a name, a password or a query in it, which would be kept"),
-        ("mine=http://gpu:1/m?key=1", ": has a name, a password or a query in it, which would be kept"),
         ("mine=nowhere.toml", "mine: nowhere.toml: cannot be read (No such file or directory); give a TOML"),
     ],
 )
@@ -118,15 +111,10 @@ def test_bad_arguments(argument: str, said: str) -> None:
 
 
 def test_the_least_file(tmp_path: Path) -> None:
-    made = read(tmp_path, LEAST)
-    assert made == Endpoint(
-        *("mine", "service", "http", "jpeg", "gpu:7997"),
-        path="/embeddings",
-        codec="declared-http",
-        contract=Contract((JPEG,)),
-        settings={"body": {"json": {"input": ["$data_url"]}}, "answer": {"vectors": "data[].embedding"}},
-        space="mine",
-    )
+    settings = {"body": {"json": {"input": ["$data_url"]}}, "answer": {"vectors": "data[].embedding"}}
+    found = Endpoint("mine", "service", "http", "jpeg", "gpu:7997", path="/embeddings", space="mine")
+    found = replace(found, codec="declared-http", contract=Contract((JPEG,)), settings=settings)
+    assert read(tmp_path, LEAST) == found
 
 
 def test_a_file_with_all_that_a_service_may_have(tmp_path: Path) -> None:
@@ -161,23 +149,15 @@ def test_a_file_with_all_that_a_service_may_have(tmp_path: Path) -> None:
         metrics = { url = "http://gpu:7998", requests = "r_total", queue = "q_sum s", compute = "c_sum us" }
         """,
     )
-    assert (made.address, made.tls, made.path, made.authority) == (
-        "[::1]:8443",
-        True,
-        "/v1/embed:all",
-        "clip.example:80",
-    )
+    assert (made.address, made.tls, made.path) == ("[::1]:8443", True, "/v1/embed:all")
+    assert made.authority == "clip.example:80"
     assert (made.model, made.space, made.server) == ("clip", "towers", "old")
     assert (made.stands_for, made.computes, made.payload) == ("trt", False, "text")
     assert made.headers == (("Authorization", "Bearer ${MY_TOKEN}"), ("X-Api-Version", "2"))
     assert made.contract == Contract((Input("text", "BYTES", (1,), "text"),), dimension=768, max_batch=4)
     assert made.settings["ready"] == {"path": "/health"}
-    assert made.settings["times"]["metrics"] == {
-        "url": "http://gpu:7998/metrics",
-        "requests": "r_total",
-        "queue": "q_sum s",
-        "compute": "c_sum us",
-    }
+    counters = {"requests": "r_total", "queue": "q_sum s", "compute": "c_sum us"}
+    assert made.settings["times"]["metrics"] == {"url": "http://gpu:7998/metrics", **counters}
     assert Endpoint.from_dict(made.to_dict()) == made
 
 
@@ -185,10 +165,6 @@ def test_a_url_without_a_port_has_its_schemes(tmp_path: Path) -> None:
     made = read(tmp_path, LEAST.replace("http://gpu:7997/embeddings", "https://gpu.example"))
     assert (made.address, made.authority, made.path) == ("gpu.example:443", "gpu.example", "/")
     assert read(tmp_path, LEAST.replace(":7997", "")).address == "gpu:80"
-
-
-def test_the_model_is_the_space_where_none_is_named(tmp_path: Path) -> None:
-    assert read(tmp_path, with_line('model = "clip"')).space == "clip"
 
 
 def test_what_holds_one_item_takes_one(tmp_path: Path) -> None:
@@ -204,10 +180,9 @@ def test_pixels_are_an_input_that_is_prepared(tmp_path: Path) -> None:
     assert guessed.payload == "fp32"
     assert guessed.contract.inputs == (Input("pixels", "FP32", (3, 224, 224), "picture", "NCHW"),)
     assert guessed.contract.preparation == CLIP
-    assert guessed.contract.guesses == (
-        "Pixels are prepared as for CLIP, since no preparation is declared (prepare).",
-        "Pixels are sent as [3,224,224], since no shape is declared (shape).",
-    )
+    as_clip, as_sent = guessed.contract.guesses
+    assert as_clip == "Pixels are prepared as for CLIP, since no preparation is declared (prepare)."
+    assert as_sent == "Pixels are sent as [3,224,224], since no shape is declared (shape)."
     lines = 'prepare = "siglip"\nshape = { pixels = "B,384,256,3" }'
     told = read(tmp_path, text.replace("[body]", f"{lines}\n[body]"))
     assert told.contract.inputs == (Input("pixels", "FP32", (384, 256, 3), "picture", "NHWC"),)
@@ -215,13 +190,8 @@ def test_pixels_are_an_input_that_is_prepared(tmp_path: Path) -> None:
     assert told.contract.guesses == ()
     larger = read(tmp_path, text.replace("[body]", 'prepare = "clip-336"\n[body]'))
     assert larger.contract.inputs[0].shape == (3, 336, 336)
-
-
-def test_a_preparation_may_be_a_file_beside_it(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text('resize = "squash"\n')
-    made = read(
-        tmp_path, LEAST.replace('"$data_url"', '"$pixels"').replace("[body]", 'prepare = "own.toml"\n[body]')
-    )
+    made = read(tmp_path, text.replace("[body]", 'prepare = "own.toml"\n[body]'))
     assert (made.contract.preparation.name, made.contract.preparation.resize) == ("own", "squash")
 
 
@@ -245,61 +215,51 @@ def test_a_triton_in_a_file(tmp_path: Path) -> None:
         shape = { pixel_values = "B,3,384,384" }
         max_batch = 8
         tokenizer = "tokenizer.json"
-        metrics = "gpu:8002"
-        """.replace("gpu:8002", "http://gpu:8002"),
+        metrics = "http://gpu:8002"
+        """,
     )
     assert (made.backend, made.protocol, made.model, made.version) == ("triton", "grpc", "siglip", "2")
     assert (made.authority, made.codec, made.space) == ("siglip.example", "", "siglip")
     assert made.contract == Contract(max_batch=8, tokenizer=str(tmp_path / "tokenizer.json"))
-    assert made.settings == {
-        "asked": {
-            "prepare": str(tmp_path / "own.toml"),
-            "output": "image_embeds",
-            "shape": {"pixel_values": "B,3,384,384"},
-        },
-        "metrics": "http://gpu:8002/metrics",
-    }
+    asked = {"output": "image_embeds", "shape": {"pixel_values": "B,3,384,384"}}
+    asked["prepare"] = str(tmp_path / "own.toml")
+    assert made.settings == {"asked": asked, "metrics": "http://gpu:8002/metrics"}
+
+
+CODEC = """
+from users import Codec
+class Mine(Codec):
+    name, wire, path = "mine", "http", "/x"
+    def prepare(self, images, indices, request_id=""): ...
+    def vectors(self, answer): ...
+"""
 
 
 def test_a_codec_of_ones_own_needs_no_tables(tmp_path: Path) -> None:
-    lines = [
-        "from users import Codec",
-        "class Mine(Codec):",
-        "    name, wire = 'mine', 'http'",
-        "    path = '/x'",
-        "    def prepare(self, images, indices, request_id=''): ...",
-        "    def vectors(self, answer): ...",
-    ]
-    (tmp_path / "my_codec.py").write_text("\n".join(lines))
+    (tmp_path / "my_codec.py").write_text(CODEC)
     made = read(tmp_path, 'url = "http://gpu:1/x"\ncodec = "my_codec.py"\n')
     assert made.codec == str(tmp_path / "my_codec.py")
     assert len(made.codec_sha256) == 64
     assert (made.payload, made.contract.inputs, made.contract.max_batch) == ("jpeg", (JPEG,), 0)
     said = refused(tmp_path, 'url = "v2+grpc://gpu:1/m"\ncodec = "my_codec.py"\n')
     assert said == "field codec: my_codec.py is for http, and the url for grpc; give one that matches"
-    assert refused(tmp_path, 'url = "v2+grpc://gpu:1/m"\ncodec = "none.py"\n').startswith(
-        "field codec: the codec "
-    )
-    assert refused(tmp_path, 'url = "v2+grpc://gpu:1/m"\ncodec = "none"\n').startswith(
-        "field codec: there is no codec "
-    )
+    for name, why in (("none.py", "the codec "), ("none", "there is no codec ")):
+        said = refused(tmp_path, f'url = "v2+grpc://gpu:1/m"\ncodec = "{name}"\n')
+        assert said.startswith(f"field codec: {why}")
     assert read(tmp_path, 'url = "triton+http://gpu:1/m"\ncodec = "v2-json"\n').codec == "v2-json"
     assert read(tmp_path, with_line('codec = "declared-http"')) == read(tmp_path, LEAST)
-    assert refused(tmp_path, 'url = "http://gpu:1/x"\ncodec = "declared-http"').startswith(
-        "field body: is missing"
-    )
+    said = refused(tmp_path, 'url = "http://gpu:1/x"\ncodec = "declared-http"')
+    assert said.startswith("field body: is missing")
 
 
 def protoset(folder: Path) -> None:
     """`t.p` of a service with one method: `Ask {bytes image = 1}` to `Told {repeated float values = 1}`."""
-    field = FieldDescriptorProto
+    of = FieldDescriptorProto
     file = FileDescriptorProto(name="t.proto", package="t", syntax="proto3")
-    file.message_type.add(name="Ask").field.add(
-        name="image", number=1, type=field.TYPE_BYTES, label=field.LABEL_OPTIONAL
-    )
-    file.message_type.add(name="Told").field.add(
-        name="values", number=1, type=field.TYPE_FLOAT, label=field.LABEL_REPEATED
-    )
+    image = of(name="image", number=1, type=of.TYPE_BYTES, label=of.LABEL_OPTIONAL)
+    values = of(name="values", number=1, type=of.TYPE_FLOAT, label=of.LABEL_REPEATED)
+    for name, field in (("Ask", image), ("Told", values)):
+        file.message_type.add(name=name).field.append(field)
     file.service.add(name="Tower").method.add(name="Embed", input_type=".t.Ask", output_type=".t.Told")
     (folder / "t.p").write_bytes(FileDescriptorSet(file=[file]).SerializeToString())
 
@@ -323,13 +283,12 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
     assert (made.space, made.authority, made.contract.max_batch) == ("clip", "clip.example", 1)
     images = ImageSet((b"one",), "test")
     assert codec_named(made.codec)(made).prepare(images, (0,)).body == b"\n\x03one"
-    assert refused(tmp_path, text.replace("t.p", "none.p")).startswith("field protoset ")
-    assert refused(tmp_path, text.replace('"values"', '"rows"')).startswith(
-        "field answer.vectors rows: there is no "
-    )
-    assert refused(tmp_path, text.replace("Embed", "Ask")).startswith(
-        "field method: there is no /t.Tower/Ask in"
-    )
+    for old, new, said in (
+        ("t.p", "none.p", "field protoset "),
+        ('"values"', '"rows"', "field answer.vectors rows: there is no "),
+        ("Embed", "Ask", "field method: there is no /t.Tower/Ask in"),
+    ):
+        assert refused(tmp_path, text.replace(old, new)).startswith(said)
     said = refused(tmp_path, text.replace('protoset = "t.p"', ""))
     assert said == "field protoset: describes what the method takes; give either a protoset or a proto"
 
@@ -342,31 +301,24 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         ("url = 1", "field url: cannot be 1; give a text in quotes"),
         ('url = "gpu:1"', "field url: gpu:1 has no scheme that is known; give one of http"),
         ('url = "http://gpu:1/a b"', "field url: http://gpu:1/a b has a path that is none; give blanks"),
-        ('url = "http://gpu:1/a#b"', "field url: http://gpu:1/a#b has a path that is none; give blanks"),
         ('url = "http://:1/a"', "field url: http://:1/a has no sound host and port; give them as in"),
         ('url = "http://me:pw@gpu:1/"', "field url: has a name, a password or a query in it, which would be"),
-        ('url = "http://gpu:1/?token=x"', "field url: has a name, a password or a query in it, which would "),
         ('url = "grpc://gpu:1/x"', "field url: grpc://gpu:1/x has a path, and gRPC has none; give what is c"),
         ('url = "http://gpu:1/x"', "field body: is missing; give what a request holds, such as json = "),
         ('url = "http://gpu:1/x"\nbody = { json = ["$text"] }', "field answer: is missing; give where its v"),
         (with_line('modle = "m"'), "field modle: is unknown here; give url, model"),
-        (with_line('output = "m"'), "field output: is unknown here; give url, host"),
         ('url = "v2+http://gpu:1/m"\nmodel = "x"', "field model: is unknown here; give url, host"),
         (with_line("max_batch = 0"), "field max_batch: cannot be 0; give a whole number from 1 to 65536"),
         (with_line("max_batch = true"), "field max_batch: cannot be True; give a whole number from 1"),
         (with_line('computes = "no"'), "field computes: cannot be 'no'; give true or false"),
         (with_line('host = "a b"'), "field host: cannot be 'a b'; give a host"),
-        (with_line('prepare = "clip"'), "field prepare: needs $pixels, which the body does not have;"
-                                        " leave it out"),
+        (with_line('prepare = "clip"'), "field prepare: needs $pixels, which the body does not have;"),
         ('url = "v2+http://gpu:1/m"\nprepare = "clop"', "field prepare: "),
         ('url = "v2+http://gpu:1/m"\nshape = { x = 3 }', "field shape: cannot be {'x': 3}; give a table of "),
         ('url = "v2+http://gpu:1/m"\ntokenizer = "none"', "field tokenizer: "),
         (with_line("max_batch = 4", "answer"), "field answer.max_batch: is unknown here; it goes above all "),
         (with_line('encoding = "lists"', "answer"), "field answer.encoding: cannot be 'lists'; give \"list"),
-        (with_line("dimension = 0", "answer"), "field answer.dimension: cannot be 0; give a whole number"),
         (with_line("success = [500]", "answer"), "field answer.success: cannot be [500]; give a list of tho"),
-        (with_line('order = "a["', "answer"), "field answer.order: 'a[' is not a path; give one such as"
-                                              " data[]"),
         (LEAST.replace("data[].embedding", "data[x]"), "field answer.vectors: 'data[x]' is not a path; give"),
         (LEAST.replace("vectors =", "vector ="), "field answer.vector: is unknown here; give vectors, encod"),
         (LEAST.replace("vectors =", "order ="), "field answer.vectors: is missing; give the path of the vec"),
@@ -378,14 +330,12 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         (with_line('raw = "$jpeg"', "body"), "field body: has json and raw; give exactly one of json, multi"),
         (with_line('message = { a = "$jpeg" }', "body"), "field body.message: is unknown here; give json"),
         (LEAST + '[ready]\npath = "health"', "field ready.path: cannot be 'health'; give "),
-        (LEAST + '[ready]\npath = "/a b"', "field ready.path: cannot be '/a b'; give the path of a URL"),
         (LEAST + '[times]\nheader = "a b"', "field times.header: cannot be 'a b'; give the name of a header"),
         (LEAST + '[times]\nheader = "a"\nheaders = { b = "queue ms" }', "field times: has header and header"),
         (LEAST + '[times]\nheaders = { a = "wait ms" }', "field times.headers.a: cannot be 'wait ms'; give "),
         (LEAST + '[times]\nheaders = { "a b" = "queue ms" }', "field times.headers.a b: is no header's name"),
         (LEAST + '[times]\nmetrics = { url = "http://gpu:1" }', "field times.metrics: is incomplete; give"),
         (LEAST + '[times]\nmetrics = { url = "http://a@gpu:1", queue = "q s" }', "field times.metrics.url: "),
-        (LEAST + '[times]\nmetrics = { url = "v2+http://gpu:1/m", queue = "q s" }', "field times.metrics.ur"),
         (LEAST + '[times]\nmetrics = { url = "http://gpu:1", queue = "q" }', "field times.metrics.queue: ca"),
         (LEAST + '[times]\nmetrics = { url = "http://gpu:1", waits = "q" }', "field times.metrics.waits: is"),
         (LEAST + '[headers]\nX-Tenant = "${NOT_SET}"', "field headers.X-Tenant: NOT_SET is not set, and the"),
@@ -393,10 +343,11 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         (LEAST + '[headers]\nX-Api-Key = "s3cr3t-value"', "field headers.X-Api-Key: may be a secret, which "),
         (LEAST + '[headers]\nAuthorization = "Bearer s3cr3t-value"', "field headers.Authorization: may be a"),
         (LEAST + '[headers]\ncookie = "s3cr3t-value"', "field headers.cookie: may be a secret, which would "),
-        (LEAST + '[headers]\nHost = "x"', "field headers.Host: is set by the client itself; give host at"),
+        (LEAST.replace('json = { input = ["$data_url"]', 'multipart = { a = "$jpeg"') + '[headers]\n'
+         'Content-Type = "x"',
+         "field headers.Content-Type: is set by the client itself; leave it out"),
         (LEAST + '[headers]\nContent-Length = "1"', "field headers.Content-Length: is set by the client"),
         (LEAST + '[headers]\nA = "1"\na = "2"', "field headers.A: is given twice; give it once"),
-        (LEAST + '[headers]\n"A B" = "1"', "field headers.A B: is no header's name; give one such as"),
         (LEAST + "[headers]\nA = 1", "field headers: cannot be {'A': 1}; give a table of texts"),
         (LEAST.replace("http://gpu:7997/embeddings", "grpc://gpu:1").replace("json", "message"),
          "field method: is missing; give one such as \"package.Service/Method\""),
@@ -404,12 +355,6 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_bad_files(tmp_path: Path, text: str, said: str) -> None:
     assert refused(tmp_path, text).startswith(said)
-
-
-def test_a_form_has_its_own_content_type(tmp_path: Path) -> None:
-    text = LEAST.replace('json = { input = ["$data_url"] }', 'multipart = { image = "$jpeg" }')
-    said = refused(tmp_path, text + '[headers]\ncontent-type = "x/y"')
-    assert said == "field headers.content-type: is set by the client itself; leave it out"
 
 
 def test_a_deep_body_is_refused(tmp_path: Path) -> None:

@@ -63,9 +63,9 @@ def test_a_proto_that_does_not_compile(proto: str, text: str, said: str) -> None
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     for name, kind in (("a.proto", "proto"), ("a.pb", "protoset")):
-        path = str(tmp_path / name)
-        assert refused(path) == (
-            f"{kind} {path}: cannot be read (No such file or directory); name a .proto, or {PROTOSET}"
+        said = refused(str(tmp_path / name))
+        assert said.startswith(
+            f"{kind} {tmp_path / name}: cannot be read (No such file or directory); name a"
         )
 
 

@@ -102,14 +102,11 @@ def ask(name: str, address: str, tls: bool = False, security: Security = OPEN) -
         ("page", TRITON, f"{NO_TRITON} HTTP port"),
         ("page", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
         ("elsewhere", SERVICE, "answers, but does not embed a picture (bad-reply: HTTP 302)"),
-        ("elsewhere", TRITON, f"{NO_TRITON} HTTP port"),
         ("short", SERVICE, "answers, but does not embed a picture (bad-reply: "),
         ("triton's http", SERVICE, "has no POST /embed; is it the URL of another server?"),
         ("ssh", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
-        ("ssh", TRITON, f"{NO_TRITON} HTTP port"),
         ("ssh", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
         ("service", TRITON, f"{NO_TRITON} HTTP port"),
-        ("service", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
         ("triton", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
         ("triton", TRITON, f"{NO_TRITON} HTTP port"),
         ("guarded", SERVICE, f"{NO_TOKEN} INFERSWARM_PYTORCH_TOKEN"),
@@ -118,7 +115,6 @@ def ask(name: str, address: str, tls: bool = False, security: Security = OPEN) -
         ("tls", SERVICE, "speaks TLS; give https://{address}"),
         ("tls", TRITON, "speaks TLS; give https://{address}"),
         ("tls triton", TRITON_GRPC, "speaks TLS; give grpcs://{address}"),
-        ("tls expired", SERVICE, "speaks TLS; give https://{address}"),
         ("tls mutual", SERVICE, "speaks TLS; give https://{address}"),
         ("tls triton mutual", TRITON_GRPC, "speaks TLS; give grpcs://{address}"),
     ],
@@ -144,7 +140,6 @@ MISNAMED = "its certificate is for another name (Hostname mismatch, certificate 
         ("tls mutual", SERVICE, NO_CERTIFICATE),
         ("tls triton mutual", TRITON_GRPC, NO_CERTIFICATE),
         ("tls", TRITON, f"{NO_TRITON} HTTP port"),
-        ("tls", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
         ("tls triton", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
     ],
 )  # fmt: skip
@@ -170,9 +165,7 @@ def test_an_authority_that_is_not_trusted(places: dict[str, str], place: str, na
 def test_a_client_certificate_of_a_stranger(places: dict[str, str], made: Certificates) -> None:
     stranger = Security(made.ca, made.stranger.cert, made.stranger.key)
     for place, name in (("tls mutual", SERVICE), ("tls triton mutual", TRITON_GRPC)):
-        with pytest.raises(
-            UsageError, match="signed the client certificate; give one that it knows by --tls-c"
-        ):
+        with pytest.raises(UsageError, match="signed the client certificate; give one that it knows by"):
             ask(name, places[place], True, stranger)
 
 

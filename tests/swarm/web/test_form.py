@@ -56,34 +56,23 @@ def test_every_option_between_two_starts_stands_in_one_part() -> None:
     names = [field.name for part in parts for field in (*part.shown, *part.folded)]
     asked = [parsed_as(name) for name, option in known_options().items() if option.in_form]
     assert sorted(names) == sorted(asked)
-    assert [[field.name for field in part.shown] for part in parts] == [
-        *(["cells"], ["batches", "levels", "rates"], ["study", "seconds", "repeats"], []),
-    ]
+    shown = [["cells"], ["batches", "levels", "rates"], ["study", "seconds", "repeats"], []]
+    assert [[field.name for field in part.shown] for part in parts] == shown
     assert parts[0].facts == [TARGET]
 
 
 def test_a_field_shows_what_the_command_line_has_set() -> None:
-    (fields,) = (
-        {field.name: field for field in part.shown}
-        for part in a_form("--study", "full", "--seconds", "7").parts()
-        if part.title == "Duration"
-    )
+    parts = a_form("--study", "full", "--seconds", "7").parts()
+    fields = {field.name: field for part in parts for field in part.shown}
     assert (fields["study"].value, fields["study"].choices) == ("full", ("quick", "full"))
     assert (fields["seconds"].value, fields["repeats"].value) == ("7", "")
 
 
 def test_a_filled_form_has_a_plan_and_its_empty_fields_their_amounts() -> None:
-    judged = a_form().judge(
-        {"repeats": "3", "levels": "1,64", "user_count": "1", "results_dir": "/elsewhere"}
-    )
-    assert judged == {
-        "plan": "3 runs",
-        "fault": "",
-        "amounts": {
-            "iterations": "10", "seconds": "2.5", "warm_up": "12", "repeats": "1",
-            "batches": "1,4,8", "levels": "1,64",
-        },
-    }  # fmt: skip
+    given = {"repeats": "3", "levels": "1,64", "user_count": "1", "results_dir": "/elsewhere"}
+    amounts = {"iterations": "10", "seconds": "2.5", "warm_up": "12", "repeats": "1", "batches": "1,4,8"}
+    amounts |= {"levels": "1,64"}
+    assert a_form().judge(given) == {"plan": "3 runs", "fault": "", "amounts": amounts}
 
 
 def test_a_bad_option_is_one_sentence_and_no_plan() -> None:
@@ -109,9 +98,8 @@ def test_the_page_has_the_form_and_tells_its_plan(base: str) -> None:
 def test_a_bad_option_starts_nothing_from_either_page(base: str, caplog: pytest.LogCaptureFixture) -> None:
     _, client = opened(base)
     with caplog.at_level(logging.INFO, "inferswarm"):
-        told = client.post(
-            f"{base}/swarm", data={"levels": "0", "user_count": "1", "spawn_rate": "1"}
-        ).get_json()
+        given = {"levels": "0", "user_count": "1", "spawn_rate": "1"}
+        told = client.post(f"{base}/swarm", data=given).get_json()
     assert told["success"] is False
     assert told["message"].startswith("--levels 0: give whole numbers")
     assert "inferswarm: --levels 0: give" in caplog.text

@@ -30,7 +30,7 @@ def studied(page: LivePage, folder: Path, book: Book) -> None:
     Followed(book.header, page.begun(folder, book.header)).tell(*book.records)
 
 
-@pytest.mark.parametrize("base", ["", "/load", "/load/"])
+@pytest.mark.parametrize("base", ["", "/load/"])
 def test_the_page_and_all_that_it_loads_are_served_below_the_base_path(base: str) -> None:
     page, client, _ = opened(base)
     root = base.rstrip("/")
@@ -54,10 +54,8 @@ def test_nothing_runs_in_the_page_but_its_own_files() -> None:
     for name in ("live.js", "charts.js", "tables.js", "form.js", "server.js"):
         with client.get(f"{page.place}/file/{name}") as file:
             script = file.text
-        assert not any(
-            way in script for way in ("innerHTML", "outerHTML", "insertAdjacent", "document.write")
-        )
-        assert "https://" not in script
+        ways = ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "https://")
+        assert not any(way in script for way in ways)
     assert not any(part in reply.text for part in ("onclick", "onload", "style=", "https://"))
 
 
@@ -88,7 +86,7 @@ def test_a_study_as_a_browser_is_told_of_it(tmp_path: Path) -> None:
     assert len(client.get(f"/inferswarm/data?since={found['next']}").get_json()["cells"]) == 2
 
 
-@pytest.mark.parametrize("since", ["x", "-1", "", "1.5", "²", "9" * 5_000, INJECTED])
+@pytest.mark.parametrize("since", ["", "-1", "²", "9" * 5_000, INJECTED])
 def test_a_since_that_is_no_number_is_refused_in_a_sentence(since: str) -> None:
     _, client, _ = opened()
     reply = client.get("/inferswarm/data", query_string={"since": since})
@@ -106,9 +104,8 @@ def test_the_report_is_served_once_the_study_has_ended_and_apart_from_this_origi
     assert client.get("/inferswarm/report").status_code == 404
     studied(page, left(tmp_path), a_book())
     reply = client.get("/inferswarm/cells.csv")
-    assert (reply.status_code, reply.text) == (
-        *(404, "There is no cells.csv yet: it is written when a study ends.\n"),
-    )
+    assert reply.status_code == 404
+    assert reply.text == "There is no cells.csv yet: it is written when a study ends.\n"
     page.ended("complete", "", 0)
     for path in ("/inferswarm/report", "/inferswarm/report/step7-1"):
         with client.get(path) as found:
@@ -151,9 +148,7 @@ def test_markup_from_outside_is_data_and_stands_nowhere_in_the_page(tmp_path: Pa
 
 
 @pytest.mark.parametrize("base", ["", "/load"])
-def test_locusts_own_page_gets_a_tab_with_the_cells(
-    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_locusts_page_gets_our_tab(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["locust"])  # Locust's page reads it for its options
     page, client, ui = opened(base, runner=True)
 
@@ -179,17 +174,13 @@ def test_without_a_web_ui_nobody_watches() -> None:
 
 @pytest.mark.system
 def test_a_headless_study_imports_nothing_of_the_page() -> None:
-    code = (
-        "import sys, swarm.study.shape; print([name for name in sys.modules if name.startswith('swarm.web')])"
-    )
+    code = "import sys, swarm.study.shape; print([n for n in sys.modules if n.startswith('swarm.web')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("path", ["/inferswarm", "/inferswarm/data", "/inferswarm/file/live.js"])
-def test_a_name_that_a_page_has_made_to_stand_for_our_address_is_not_ours(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_made_to_stand_for_our_address_is_not_ours(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _, client, _ = opened()
 
     def status(host: str) -> int:

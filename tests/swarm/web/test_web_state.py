@@ -57,9 +57,8 @@ def test_a_finished_cell_has_the_reports_own_numbers(page: LivePage, tmp_path: P
 def test_a_row_of_locusts_table_has_numbers_where_they_are_known(page: LivePage) -> None:
     told(page, a_book())
     (row,) = page.tab()
-    assert (row["cell"], row["repeat"], row["rate"], row["p50"], row["failures"]) == (
-        *("onnx-grpc/b1/c2", 1, 50.0, 40.0, 0.0),
-    )
+    assert (row["cell"], row["repeat"]) == ("onnx-grpc/b1/c2", 1)
+    assert (row["rate"], row["p50"], row["failures"]) == (50.0, 40.0, 0.0)
     assert row["caveats"].startswith("few-samples")
     failed = Book()
     failed.add("onnx-grpc", 1, 1, {"w0": []}, status="failed", note="<b>no</b>")
@@ -190,9 +189,7 @@ def test_records_of_other_runs_are_let_pass(page: LivePage) -> None:
     assert study.dispatcher.finish() == ["3 records came too late for events."]
 
 
-def test_what_goes_wrong_on_the_page_is_told_there_and_costs_no_study(
-    page: LivePage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_goes_wrong_on_the_page_is_told_there(page: LivePage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swarm.web.state, "COLUMNS", ())
     book = a_book()
     study = Followed(book.header, page.begun(LIVE, book.header))
@@ -272,9 +269,3 @@ def test_percentiles_are_of_as_many_seconds_as_they_take(page: LivePage) -> None
     assert [row["latency_p95_ms"] for row in rows[:2]] == [None, None]
     assert [row["latency_p95_ms"] for row in rows[2:]] == pytest.approx([3, 4], rel=1e-3)
     assert [row["latency_p99_ms"] for row in rows] == [None] * 4
-
-
-def test_a_row_of_locusts_table_is_made_once(page: LivePage) -> None:
-    told(page, a_book())
-    (first,), (again,) = page.tab(), page.tab()
-    assert first is again

@@ -1,5 +1,7 @@
 """The sentences for targets that lack something."""
 
+from typing import Any
+
 import pytest
 
 from users.backends.embed_service import check_role
@@ -9,47 +11,35 @@ from users.errors import TargetError
 from users.triton.api import missing_model
 
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "clip")
-HELD = "(it has a, b)"
 
 
-def fix_of(endpoint: Endpoint) -> str:
-    """What a backend has its check say of a model that is missing."""
-    return str(backend_of(endpoint).check.keywords["fix"])  # type: ignore[attr-defined]
+def preset(backend: str, protocol: Any, model: str, payload: Any = "fp32") -> Endpoint:
+    return Endpoint("x", backend, protocol, payload, "gpu:8021", model)
+
+
+TENSORS = "triton_repo/tensors.py into its folder 1"
+BEFORE = "copy normalise_uint8 and uint8 of triton_repo/payloads into its repository, triton_repo/tensors.py"
+BEHIND = "into the folder 1 of the former, the latter as clip_uint8 with an empty folder 1, or exclude the"
+FLOOR = f"copy triton_repo/null/null into its repository, and {TENSORS}, or leave out --floor"
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "sentence"),
+    ("endpoint", "fix"),
     [
-        (ONNX, f"has no model 'clip' that is ready {HELD}; name another by --onnx-model"),
+        (ONNX, "name another by --onnx-model"),
+        (preset("trt", "grpc", "clip_trt"), "name another by --trt-model"),
+        (ONNX.floor(), FLOOR),
         (
-            Endpoint("trt-grpc", "trt", "grpc", "fp32", "gpu:8021", "clip_trt"),
-            f"has no model 'clip_trt' that is ready {HELD}; name another by --trt-model",
+            preset("emulated", "http", "emulated"),
+            f"copy triton_repo/emulated/emulated into its repository, and {TENSORS}",
         ),
-        (
-            ONNX.floor(),
-            f"has no model 'null' that is ready {HELD}; "
-            "copy triton_repo/null/null into its repository, and "
-            "triton_repo/tensors.py into its folder 1, "
-            "or leave out --floor",
-        ),
-        (
-            Endpoint("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
-            f"has no model 'emulated' that is ready {HELD}; "
-            "copy triton_repo/emulated/emulated into its repository, and "
-            "triton_repo/tensors.py into its folder 1",
-        ),
-        (
-            Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:8011", "clip_uint8"),
-            f"has no model 'clip_uint8' that is ready {HELD}; "
-            "copy normalise_uint8 and uint8 of triton_repo/payloads into its repository, "
-            "triton_repo/tensors.py "
-            "into the folder 1 of the former, the latter as clip_uint8 with an empty folder 1, "
-            "or exclude the endpoint with --endpoints",
-        ),
+        (preset("onnx", "grpc", "clip_uint8", "uint8"), f"{BEFORE} {BEHIND} endpoint with --endpoints"),
     ],
 )
-def test_a_model_that_is_missing_is_named_with_its_fix(endpoint: Endpoint, sentence: str) -> None:
-    assert missing_model(endpoint, ["b", "a"], fix_of(endpoint)) == sentence
+def test_a_model_that_is_missing_is_named_with_its_fix(endpoint: Endpoint, fix: str) -> None:
+    told = str(backend_of(endpoint).check.keywords["fix"])  # type: ignore[attr-defined]
+    sentence = missing_model(endpoint, ["b", "a"], told)
+    assert sentence == f"has no model {endpoint.model!r} that is ready (it has a, b); {fix}"
 
 
 def test_a_server_without_any_model() -> None:
@@ -62,20 +52,14 @@ PYTORCH = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:8002")
 GATEWAY = Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:8040")
 
 
+COMPUTES = "is not a gateway, but computes itself; give a gateway's URL, or --pytorch-url"
+BEFORE_CLIP = "is a gateway to clip at gpu:8011; give the service's URL, or --gateway-url"
+
+
 @pytest.mark.parametrize(
-    ("endpoint", "told", "sentence"),
-    [
-        (
-            PYTORCH,
-            BEFORE_TRITON,
-            "is a gateway to clip at gpu:8011; give the service's URL, or --gateway-url",
-        ),
-        (GATEWAY, SERVICE, "is not a gateway, but computes itself; give a gateway's URL, or --pytorch-url"),
-    ],
+    ("endpoint", "told", "sentence"), [(PYTORCH, BEFORE_TRITON, BEFORE_CLIP), (GATEWAY, SERVICE, COMPUTES)]
 )
-def test_a_gateway_and_a_service_that_computes_are_told_apart(
-    endpoint: Endpoint, told: dict[str, object], sentence: str
-) -> None:
+def test_a_gateway_and_a_service_are_told_apart(endpoint: Endpoint, told: Any, sentence: str) -> None:
     for asked in (endpoint, endpoint.floor()):
         with pytest.raises(TargetError) as caught:
             check_role(asked, told)

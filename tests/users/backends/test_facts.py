@@ -31,10 +31,8 @@ def test_the_last_version_and_the_one_before_are_read() -> None:
 
 
 def test_the_report_of_an_old_ledger_is_that_of_a_new_one_to_the_byte(tmp_path: Path) -> None:
-    old, new = (
-        example().write(tmp_path / "old/step7-x"),
-        with_facts(example()).write(tmp_path / "new/step7-x"),
-    )
+    old = example().write(tmp_path / "old/step7-x")
+    new = with_facts(example()).write(tmp_path / "new/step7-x")
     for folder in (old, new):
         assert main(["show", str(folder), "--quiet"]) == 0
     assert load_study(old).header.get("backends") is None
@@ -55,9 +53,8 @@ def test_the_table_is_closed_and_as_its_backends_were() -> None:
 
 
 def test_what_a_backend_says_of_itself_is_what_a_report_reads() -> None:
-    assert [(one.name, one.default) for one in fields(Facts)] == [
-        (one.name, one.default) for one in fields(BackendFacts)
-    ]
+    said, read = ([(one.name, one.default) for one in fields(of)] for of in (Facts, BackendFacts))
+    assert said == read
 
 
 @pytest.mark.parametrize("told", [None, {}, {"mine": {}}, {"mine": {"colour": "red"}}])
@@ -66,6 +63,5 @@ def test_a_backend_of_which_nothing_is_said_computes_under_its_own_name(told: ob
 
 
 def test_a_stand_in_without_a_sentence_of_its_own_has_one() -> None:
-    assert (
-        facts_of({"backends": {"mine": {"stands_for": "theirs"}}}, "mine").stand_in == "Stands in for theirs."
-    )
+    facts = facts_of({"backends": {"mine": {"stands_for": "theirs"}}}, "mine")
+    assert facts.stand_in == "Stands in for theirs."

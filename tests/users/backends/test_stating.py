@@ -9,14 +9,8 @@ from tests.swarm.wsgi import answering
 from tests.users.backends.test_serving import service, triton
 from users.backends.asking import stated
 
-READY = {
-    "status": "ready",
-    "model": "ViT-B-32",
-    "weights": "random (seed 0)",
-    "weights_sha256": "ab",
-    "dim": 512,
-}
 HELD = {"model": "ViT-B-32", "weights": "random (seed 0)"}
+READY = {"status": "ready", **HELD, "weights_sha256": "ab", "dim": 512}
 
 
 def config(**parameters: str) -> bytes:

@@ -5,6 +5,7 @@ from locust.env import Environment
 import json
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import HEADER_LENGTH, V2Http
-from users.inputs.images import ImageSet
 from users.load.assignment import Assignment, prepare_pool
 
 ID = "0123456789abcdef"
@@ -57,9 +57,7 @@ def test_the_services_requests_have_none() -> None:
 
 @pytest.mark.parametrize("images", [None, IMAGES], ids=["prepared", "library"])
 @pytest.mark.parametrize("form", [V2Http, V2Grpc])
-def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
-    form: type[Codec], images: ImageSet | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traced_requests_have_ids(form: type[Codec], images: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     codec = codec_at(form)
     user_class, sent = recording(monkeypatch)
     assignment = Assignment(codec, prepare_pool(codec, IMAGES, 2, PLACEHOLDER), 20, images=images)
@@ -76,9 +74,7 @@ def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
 
 
 @pytest.mark.parametrize("form", [Embed, V2Http, V2Grpc])
-def test_an_untraced_request_is_sent_as_it_was_prepared(
-    form: type[Codec], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_untraced_request_is_sent_as_prepared(form: type[Codec], monkeypatch: pytest.MonkeyPatch) -> None:
     codec = codec_at(form)
     user_class, sent = recording(monkeypatch)
     assignment = Assignment(codec, prepare_pool(codec, IMAGES, 2), 20)

@@ -46,9 +46,7 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> tuple[type[InferenceUser], lis
 
 
 @pytest.mark.parametrize("form", [Embed, V2Http, V2Grpc])
-def test_what_a_library_builds_equals_what_was_prepared(
-    form: type[Codec], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_library_builds_is_as_prepared(form: type[Codec], monkeypatch: pytest.MonkeyPatch) -> None:
     user_class, sent = recording(monkeypatch)
     codec = codec_at(form)
     prepared = codec.prepare(IMAGES, (2, 0))

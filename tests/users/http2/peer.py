@@ -211,6 +211,12 @@ class Peer:
         """A whole good answer."""
         self.end(stream, answered(stream, body))
 
+    def serve(self, *streams: int) -> None:
+        """Answer each well once it is whole, one after the other."""
+        for stream in streams:
+            self.whole(stream)
+            self.answer(stream)
+
     def end(self, stream: int, *parts: bytes) -> None:
         """Bytes with which this end has done with a stream."""
         self.streams[stream].answered = True

@@ -52,53 +52,39 @@ def in_pieces(stream: int, fields: Mapping[str, str], count: int, flags: int = 0
     return b"".join(framed(kind, ended, stream, part) for kind, ended, part in made)
 
 
-GOOD = message(b"good")
+GOOD, BLOCK = message(b"good"), block(GOOD_HEAD)
+REST, HEAD = data(GOOD) + OK, head(1)
+PADDING = framed(DATA, PADDED, 1, padded(b"", 255)) + framed(DATA, PADDED, 1, padded(b"", 0))
+CREDIT = [framed(WINDOW_UPDATE, 0, stream, b"\0\0\0\1") for stream in (0, 1)]
+LONG_TRAILERS = in_pieces(1, {"grpc-status": "0", "x": "y" * 99}, 3, END_STREAM)
 ANSWERS = {
     "plain": answered(1, b"good"),
-    "empty": head(1) + data(message(b"")) + OK,
-    "each byte a frame": head(1) + data(*(bytes((byte,)) for byte in GOOD)) + OK,
-    "empty frames between": head(1) + data(b"", GOOD[:3], b"", GOOD[3:], b"") + OK,
-    "padded": framed(HEADERS, END_HEADERS | PADDED, 1, padded(block(GOOD_HEAD)))
+    "empty": HEAD + data(message(b"")) + OK,
+    "each byte a frame": HEAD + data(*(bytes((byte,)) for byte in GOOD)) + OK,
+    "empty frames between": HEAD + data(b"", GOOD[:3], b"", GOOD[3:], b"") + OK,
+    "padded": framed(HEADERS, END_HEADERS | PADDED, 1, padded(BLOCK))
     + framed(DATA, PADDED, 1, padded(GOOD))
-    + framed(DATA, PADDED, 1, padded(b"", 255))
-    + framed(DATA, PADDED, 1, padded(b"", 0))
+    + PADDING
     + OK,
-    "with priority": framed(HEADERS, END_HEADERS | PRIORITISED, 1, WEIGHT + block(GOOD_HEAD))
+    "with priority": framed(HEADERS, END_HEADERS | PRIORITISED, 1, WEIGHT + BLOCK)
     + framed(PRIORITY, 0, 1, WEIGHT)
-    + data(GOOD)
-    + OK,
-    "padded with priority": framed(
-        HEADERS, END_HEADERS | PADDED | PRIORITISED, 1, padded(WEIGHT + block(GOOD_HEAD))
-    )
-    + data(GOOD)
-    + OK,
-    "headers in three": in_pieces(1, GOOD_HEAD, 3) + data(GOOD) + OK,
-    "trailers in three": head(1)
-    + data(GOOD)
-    + in_pieces(1, {"grpc-status": "0", "x": "y" * 99}, 3, END_STREAM),
-    "interim answers": head(1, {":status": "100"})
-    + head(1, {":status": "103", "link": "x"})
-    + head(1)
-    + data(GOOD)
-    + OK,
-    "a new size of the table": framed(HEADERS, END_HEADERS, 1, b"\x20" + block(GOOD_HEAD)) + data(GOOD) + OK,
-    "huffman and static": framed(HEADERS, END_HEADERS, 1, COMPRESSED) + data(GOOD) + OK,
+    + REST,
+    "padded with priority": framed(HEADERS, END_HEADERS | PADDED | PRIORITISED, 1, padded(WEIGHT + BLOCK))
+    + REST,
+    "headers in three": in_pieces(1, GOOD_HEAD, 3) + REST,
+    "trailers in three": HEAD + data(GOOD) + LONG_TRAILERS,
+    "interim answers": head(1, {":status": "100"}) + head(1, {":status": "103", "link": "x"}) + HEAD + REST,
+    "a new size of the table": framed(HEADERS, END_HEADERS, 1, b"\x20" + BLOCK) + REST,
+    "huffman and static": framed(HEADERS, END_HEADERS, 1, COMPRESSED) + REST,
     "frames of unknown types": framed(UNKNOWN_TYPE, 0xFF, 0, b"?")
-    + head(1)
+    + HEAD
     + framed(UNKNOWN_TYPE, 0, 1, bytes(100))
-    + data(GOOD)
-    + OK,
-    "unknown flags": framed(HEADERS, END_HEADERS | 0x52, 1, block(GOOD_HEAD))
-    + framed(DATA, 0x56, 1, GOOD)
-    + OK,
-    "reserved bits": framed(HEADERS, END_HEADERS, 1 << 31 | 1, block(GOOD_HEAD)) + data(GOOD) + OK,
-    "credit meanwhile": head(1)
-    + framed(WINDOW_UPDATE, 0, 0, b"\0\0\0\1")
-    + data(GOOD)
-    + framed(WINDOW_UPDATE, 0, 1, b"\0\0\0\1")
-    + OK,
-    "trailers with more": head(1) + data(GOOD) + trailers(1, grpc_message="fine", x_bin="AAEC"),
-    "status with zeros": head(1) + data(GOOD) + trailers(1, "00"),
+    + REST,
+    "unknown flags": framed(HEADERS, END_HEADERS | 0x52, 1, BLOCK) + framed(DATA, 0x56, 1, GOOD) + OK,
+    "reserved bits": framed(HEADERS, END_HEADERS, 1 << 31 | 1, BLOCK) + REST,
+    "credit meanwhile": HEAD + CREDIT[0] + data(GOOD) + CREDIT[1] + OK,
+    "trailers with more": HEAD + data(GOOD) + trailers(1, grpc_message="fine", x_bin="AAEC"),
+    "status with zeros": HEAD + data(GOOD) + trailers(1, "00"),
 }
 
 
@@ -121,8 +107,7 @@ def test_a_good_answer_in_any_form(listener: Listener, name: str) -> None:
             peer.streams[1].answered = True
             assert ended(call) == (b"" if name == "empty" else b"good")
             call = users.call()
-            peer.whole(3)
-            peer.answer(3)
+            peer.serve(3)
             assert ended(call) == b"good"
             peer.leave(3)
             peer.hung_up()

@@ -71,8 +71,7 @@ def test_a_deadline_resets_its_stream_and_the_connection_goes_on(listener: Liste
             assert peer.uploaded(stream) == (15 if size == 10 else DEFAULT_WINDOW)
             peer.credit(0, 1 << 20)
         call = users.call()
-        peer.whole(7)
-        peer.answer(7)
+        peer.serve(7)
         assert ended(call) == b"good"
 
 
@@ -113,8 +112,7 @@ def test_a_call_that_is_killed_while_it_waits_for_a_window_holds_no_other_up(lis
         for stream in (3, 5):
             peer.request(stream)
             peer.credit(stream, 1 << 20)
-            peer.whole(stream)
-            peer.answer(stream)
+            peer.serve(stream)
         assert kinds(*calls[1:]) == ["good", "good"]
 
 
@@ -130,19 +128,14 @@ def test_the_connections_credit_for_answers_that_nobody_waits_for_is_given_back(
             peer.pour(1, bytes(16_000), frames=64)
             peer.quiet(0.001)
         peer.quiet()
-        assert MAX_WINDOW - (1 << 24) <= peer.credit_of[0] <= MAX_WINDOW, (
-            "of 40 MB, less than 16 MiB are owed"
-        )
+        assert MAX_WINDOW - (1 << 24) <= peer.credit_of[0] <= MAX_WINDOW, "less than 16 MiB of 40 MB are owed"
         call = users.call()
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert ended(call) == b"good"
 
 
 @pytest.mark.parametrize("begun", [b"", head(1), head(1) + framed(DATA, 0, 1, message(b"good")), b"\0\0"])
-def test_a_server_that_hangs_up_resets_its_calls_and_the_next_one_connects(
-    listener: Listener, begun: bytes
-) -> None:
+def test_a_server_that_hangs_up_resets_calls_and_the_next_connects(listener: Listener, begun: bytes) -> None:
     with callers(listener.address, 2) as users:
         calls = [users.call() for _ in range(2)]
         peer = listener.accept().greet()
@@ -153,8 +146,7 @@ def test_a_server_that_hangs_up_resets_its_calls_and_the_next_one_connects(
         assert kinds(*calls) == ["reset", "reset"]
         call = users.call()
         peer = listener.accept().greet()
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(call) == b"good"
 
 
@@ -179,21 +171,17 @@ def test_an_answer_counts_whose_server_hangs_up_in_the_middle_of_the_upload(list
         peer.close()
 
 
-def test_a_connection_that_was_not_written_to_is_given_up_though_it_can_be_read(
-    listener: Listener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_not_written_to_is_given_up(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel was short of memory, once: the peer goes on, and has heard a part at most."""
     with callers(listener.address, timeout_s=SOON_S) as impatient, callers(listener.address) as users:
         first = users.call()
         peer = listener.accept().greet()
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(first) == b"good"
         monkeypatch.setattr(Socket, "send_now", failing_once(Socket.send_now))
         lost, call = impatient.call(), users.call()
         new = listener.accept().greet()
-        new.whole(1)
-        new.answer(1)
+        new.serve(1)
         assert ended(call) == b"good"
         assert kinds(lost) == ["timeout"]
         peer.hung_up()
@@ -204,8 +192,7 @@ def test_a_server_that_hangs_up_while_idle_costs_no_call(listener: Listener) -> 
         for _ in range(3):
             call = users.call()
             peer = listener.accept().greet()
-            peer.whole(1)
-            peer.answer(1)
+            peer.serve(1)
             assert ended(call) == b"good"
             peer.close()
 
@@ -232,9 +219,7 @@ def test_a_server_that_hangs_is_a_timeout_and_its_connection_stays(listener: Lis
 @pytest.mark.parametrize(
     "asked", [set_to({INITIAL_WINDOW_SIZE: 70_000}), framed(PING, 0, 0, bytes(8))], ids=["settings", "pings"]
 )
-def test_a_flood_of_what_asks_for_an_answer_that_is_not_read_is_ended(
-    listener: Listener, asked: bytes
-) -> None:
+def test_a_flood_that_asks_for_answers_and_reads_none_is_ended(listener: Listener, asked: bytes) -> None:
     with callers(listener.address) as users:
         call = users.call()
         peer = listener.accept(receives_bytes=4_096).greet()

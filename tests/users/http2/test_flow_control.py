@@ -54,8 +54,7 @@ def test_a_window_lowered_in_the_middle_is_negative_until_credit_fills_it(listen
             peer.quiet()
             assert peer.uploaded(1) - before == more
         peer.set({INITIAL_WINDOW_SIZE: MAX_WINDOW})
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(call) == b"good"
 
 
@@ -67,9 +66,7 @@ def test_a_window_raised_by_settings_alone_lets_the_body_go_on(listener: Listene
         peer.quiet()
         assert [peer.uploaded(stream) for stream in (1, 3)] == [DEFAULT_WINDOW, DEFAULT_WINDOW]
         peer.set({INITIAL_WINDOW_SIZE: WHOLE})
-        for stream in (1, 3):
-            peer.whole(stream)
-            peer.answer(stream)
+        peer.serve(1, 3)
         assert kinds(*calls) == ["good", "good"]
 
 
@@ -138,9 +135,8 @@ def test_a_frame_size_of_16_mib_is_not_used_whole(listener: Listener) -> None:
     """Between frames a PING can be answered."""
     with callers(listener.address) as users:
         (call,) = users.calls(1, 6_000_000)
-        peer = listener.accept().greet(
-            {INITIAL_WINDOW_SIZE: MAX_WINDOW, MAX_FRAME_SIZE: (1 << 24) - 1}, MAX_WINDOW - DEFAULT_WINDOW
-        )
+        given = {INITIAL_WINDOW_SIZE: MAX_WINDOW, MAX_FRAME_SIZE: (1 << 24) - 1}
+        peer = listener.accept().greet(given, MAX_WINDOW - DEFAULT_WINDOW)
         assert len(peer.whole(1)) == 6_000_000
         assert DEFAULT_FRAME_BYTES <= max(size for _, size in peer.sent) <= 1 << 20
         peer.answer(1)
@@ -158,8 +154,7 @@ def test_a_ping_is_answered_at_once_while_a_window_is_closed(listener: Listener)
             peer.until(lambda: peer.pongs == 3)
         assert peer.uploaded(1) == DEFAULT_WINDOW
         allow(peer, 1)
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(call) == b"good"
 
 
@@ -181,9 +176,7 @@ def test_first_come_first_served(listener: Listener) -> None:
     with callers(listener.address, 4, scheduling=FIFO) as users:
         calls = users.calls(4)
         peer = all_held(listener, (1, 3, 5, 7))
-        for stream in (1, 3, 5, 7):
-            peer.whole(stream)
-            peer.answer(stream)
+        peer.serve(1, 3, 5, 7)
         assert [stream for stream, _ in peer.sent] == sorted(stream for stream, _ in peer.sent)
         assert kinds(*calls) == ["good"] * 4
 
@@ -192,9 +185,7 @@ def test_fair_turns_are_of_one_frame(listener: Listener) -> None:
     with callers(listener.address, 4, scheduling=FAIR) as users:
         calls = users.calls(4)
         peer = all_held(listener, (1, 3, 5, 7))
-        for stream in (1, 3, 5, 7):
-            peer.whole(stream)
-            peer.answer(stream)
+        peer.serve(1, 3, 5, 7)
         in_turn = [1, 3, 5, 7] * (WHOLE // DEFAULT_FRAME_BYTES + 1)
         assert peer.sent == [(stream, DEFAULT_FRAME_BYTES) for stream in in_turn[:-4]] + [
             (stream, WHOLE % DEFAULT_FRAME_BYTES) for stream in in_turn[-4:]
@@ -209,12 +200,10 @@ def test_a_closed_window_of_the_first_lets_the_next_send(listener: Listener) -> 
         peer.quiet()
         assert [peer.uploaded(stream) for stream in (1, 3)] == [100_000, 100_000]
         peer.credit(3, WHOLE)
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert ended(calls[1]) == b"good"
         peer.credit(1, WHOLE)
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(calls[0]) == b"good"
 
 
@@ -241,9 +230,8 @@ def allow(peer: Peer, stream: int) -> None:
 
 def all_held(listener: Listener, streams: tuple[int, ...]) -> Peer:
     """A connection on which these have begun, and may then send all at once."""
-    peer = listener.accept().greet(
-        {INITIAL_WINDOW_SIZE: 0, MAX_FRAME_SIZE: 1 << 20}, MAX_WINDOW - DEFAULT_WINDOW
-    )
+    given = {INITIAL_WINDOW_SIZE: 0, MAX_FRAME_SIZE: 1 << 20}
+    peer = listener.accept().greet(given, MAX_WINDOW - DEFAULT_WINDOW)
     for stream in streams:
         peer.request(stream)
     peer.set({INITIAL_WINDOW_SIZE: MAX_WINDOW})

@@ -129,8 +129,7 @@ def goes_on(listener: Listener, users: Callers) -> None:
     """The next call is a good one, on a new connection."""
     call = users.call()
     peer = listener.accept().greet()
-    peer.whole(1)
-    peer.answer(1)
+    peer.serve(1)
     assert ended(call) == b"good"
 
 

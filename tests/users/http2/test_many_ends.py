@@ -32,9 +32,7 @@ def begin(channel: GrpcChannel, body: bytes = b"a request") -> gevent.Greenlet:
     return gevent.spawn(channel.call, METHOD, body, 20.0)
 
 
-def test_late_answers_to_thousands_that_were_given_up_harm_no_other(
-    listener: Listener, channel: GrpcChannel
-) -> None:
+def test_late_answers_to_thousands_given_up_harm_no_other(listener: Listener, channel: GrpcChannel) -> None:
     """A server that has hung for a while answers all, for it has not read of the resets yet."""
     calls = [begin(channel) for _ in range(3_000)]
     gevent.sleep(0)
@@ -63,9 +61,7 @@ def test_a_thousand_resets_later_the_first_one_is_known(first: int) -> None:
     assert not streams.was_reset(2 * len(calls) + 1)
 
 
-def test_thousands_that_are_given_up_at_a_full_socket_each_end_as_such(
-    listener: Listener, channel: GrpcChannel
-) -> None:
+def test_thousands_given_up_at_a_full_socket_end_as_such(listener: Listener, channel: GrpcChannel) -> None:
     """The peer reads nothing of what it is told; when it has gone, another connection is made."""
     large = begin(channel, bytes(30_000_000))
     peer = listener.accept(receives_bytes=4_096).greet(
@@ -80,8 +76,7 @@ def test_thousands_that_are_given_up_at_a_full_socket_each_end_as_such(
     peer.close()
     after = begin(channel)
     new = listener.accept().greet()
-    new.whole(1)
-    new.answer(1)
+    new.serve(1)
     assert after.get(timeout=20).body == b"good"
 
 

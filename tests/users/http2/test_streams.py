@@ -69,8 +69,7 @@ def test_a_limit_lowered_in_the_middle_lets_none_in_until_fewer_are_open(listene
         peer.quiet(0.02)
         assert max(peer.streams) == 7, "one is still open, and that is all that are allowed"
         peer.answer(3)
-        peer.whole(9)
-        peer.answer(9)
+        peer.serve(9)
         assert kinds(*calls) == ["good"] * 5
 
 
@@ -81,9 +80,7 @@ def test_a_limit_of_none_lets_in_when_it_is_raised(listener: Listener) -> None:
         peer.quiet()
         assert peer.streams == {}
         peer.set({MAX_CONCURRENT_STREAMS: 2})
-        for stream in (1, 3):
-            peer.whole(stream)
-            peer.answer(stream)
+        peer.serve(1, 3)
         assert kinds(*calls) == ["good"] * 2
 
 
@@ -96,8 +93,7 @@ def test_who_waits_for_a_stream_until_his_time_is_up_sends_nothing(listener: Lis
         peer.answer(1)
         assert ended(first) == b"good"
         last = users.call()
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert ended(last) == b"good"
         assert peer.quiet() == []
 
@@ -113,8 +109,7 @@ def test_an_early_answer_frees_its_stream_before_the_next_begins(listener: Liste
         assert peer.streams[1].reset in (NO_ERROR, CANCEL)
         peer.credit(0, 1 << 20)
         peer.credit(3, 1 << 20)
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert kinds(*calls) == ["good"] * 2
 
 
@@ -132,8 +127,7 @@ def test_goaway_finishes_what_it_allows_and_begins_the_others_anew(listener: Lis
         assert [ended(call) for call in calls] == [b"first", b"second", b"third"]
         peer.hung_up()
         later = users.call()
-        new.whole(3)
-        new.answer(3)
+        new.serve(3)
         assert ended(later) == b"good"
 
 
@@ -165,9 +159,7 @@ def test_goaway_takes_those_that_wait_for_a_stream_elsewhere(listener: Listener)
         peer.whole(3)
         peer.leave(last=1)
         new = listener.accept().greet()
-        for stream in (1, 3, 5):
-            new.whole(stream)
-            new.answer(stream)
+        new.serve(1, 3, 5)
         peer.answer(1)
         peer.hung_up()
         assert kinds(*calls) == ["good"] * 4
@@ -219,9 +211,7 @@ def test_a_newcomer_who_hears_goaway_tells_those_who_wait_for_a_stream(listener:
         peer.leave(last=0)
         calls.append(users.call())
         new = listener.accept().greet()
-        for stream in (1, 3):
-            new.whole(stream)
-            new.answer(stream)
+        new.serve(1, 3)
         assert kinds(*calls) == ["good"] * 2
 
 
@@ -239,8 +229,7 @@ def test_a_refused_stream_is_begun_anew_once(listener: Listener, again: bool) ->
         assert kinds(call) == ["reset"]
         assert ended(call).code == ""  # type: ignore[union-attr]
         call = users.call()
-        peer.whole(5)
-        peer.answer(5)
+        peer.serve(5)
         assert ended(call) == b"good"
 
 
@@ -254,9 +243,7 @@ def test_a_refused_stream_is_begun_anew_once(listener: Listener, again: bool) ->
         (0xDEADBEEF, "server-error", "INTERNAL"),
     ],
 )
-def test_a_reset_stream_is_an_error_of_its_call_alone(
-    listener: Listener, code: int, kind: object, name: object
-) -> None:
+def test_a_reset_is_of_its_call_alone(listener: Listener, code: int, kind: object, name: object) -> None:
     with callers(listener.address, 2) as users:
         peer, calls = begun(listener, users, 2)
         peer.kill(1, code)
@@ -279,8 +266,7 @@ def test_a_reset_without_error_behind_an_early_answer_stops_the_upload(listener:
         peer.quiet()
         assert peer.uploaded(1) == DEFAULT_WINDOW
         later = users.call()
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert ended(later) == b"good"
 
 
@@ -295,8 +281,7 @@ def test_an_early_answer_alone_stops_the_upload_too(listener: Listener) -> None:
         assert peer.streams[1].reset in (NO_ERROR, CANCEL)
         peer.credit(0, 1 << 20)
         later = users.call()
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert ended(later) == b"good"
 
 

@@ -5,13 +5,11 @@ import io
 import itertools
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from users.contract import Contract, Input
 from users.inputs.images import ImageSet, ImageSetError, captions, load_images, picture_paths, spread
-from users.inputs.preparation import CLIP, prepared
 
 PIXELS = Input("input", "FP32", (3, 224, 224), "picture", "NCHW")
 CONTRACT = Contract((PIXELS,))
@@ -22,19 +20,11 @@ def test_default_set() -> None:
     assert len(images) == 64
     assert len(set(images.jpegs)) == 64
     sizes = [len(jpeg) for jpeg in images.jpegs]
-    assert min(sizes) >= 5_000
-    assert max(sizes) <= 15_000
+    assert 5_000 <= min(sizes) <= max(sizes) <= 15_000
     assert all(Image.open(io.BytesIO(jpeg)).size == (224, 224) for jpeg in images.jpegs)
     assert images.tensor(PIXELS, CONTRACT, range(64)).shape == (64, 3, 224, 224)
     assert images.count(CONTRACT) == images.count(Contract()) == 64
     assert load_images("").sha256 == images.sha256
-
-
-def test_tensor_and_jpeg_are_the_same_picture() -> None:
-    images = load_images("")
-    for index in (0, 17, 63):
-        decoded = prepared(Image.open(io.BytesIO(images.jpegs[index])), CLIP, 224, 224, "FP32", "NCHW")
-        np.testing.assert_array_equal(images.tensor(PIXELS, CONTRACT, (index,))[0], decoded)
 
 
 def test_folder_of_jpeg_and_png(tmp_path: Path) -> None:
@@ -116,11 +106,7 @@ def test_a_digest_names_pictures_and_own_texts() -> None:
 
 @pytest.mark.parametrize(
     ("data", "sentence"),
-    [
-        (None, "no such file; name one"),
-        (b"\xff\xfea", "is not readable as UTF-8"),
-        (b" \n\n", "it has no text"),
-    ],
+    [(None, "no such file; name"), (b"\xff\xfea", "is not readable as UTF-8"), (b" \n\n", "it has no text")],
 )
 def test_bad_texts(tmp_path: Path, data: bytes | None, sentence: str) -> None:
     path = tmp_path / "queries.txt"
@@ -133,7 +119,6 @@ def test_bad_texts(tmp_path: Path, data: bytes | None, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("files", "sentence"),
     [
-        ({}, "no .jpg, .jpeg or .png file in it"),
         ({"a.txt": b"hello"}, "no .jpg, .jpeg or .png file in it"),
         ({"a.jpg": b"hello"}, "is not a readable JPEG or PNG picture"),
         ({"a.png": b""}, "is not a readable JPEG or PNG picture"),
@@ -144,8 +129,5 @@ def test_bad_folders(tmp_path: Path, files: dict[str, bytes], sentence: str) -> 
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ImageSetError, match=sentence):
         load_images(str(tmp_path))
-
-
-def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(ImageSetError, match="no such folder"):
         load_images(str(tmp_path / "none"))

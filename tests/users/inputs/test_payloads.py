@@ -56,10 +56,8 @@ def over_grpc(prepared) -> tuple[str, str, list[int], bytes]:
 
 
 def test_files(images: ImageSet) -> None:
-    for found in (
-        over_http(V2Http(JPEG_HTTP).prepare(images, (2, 0))),
-        over_grpc(V2Grpc(JPEG_GRPC).prepare(images, (2, 0))),
-    ):
+    by_http, by_grpc = (codec.prepare(images, (2, 0)) for codec in (V2Http(JPEG_HTTP), V2Grpc(JPEG_GRPC)))
+    for found in (over_http(by_http), over_grpc(by_grpc)):
         assert found[:3] == ("input", "BYTES", [2, 1])
         assert int.from_bytes(found[3][:4], "little") == len(images.jpegs[2])
         assert deserialize_bytes_tensor(found[3]).tolist() == [images.jpegs[2], images.jpegs[0]]

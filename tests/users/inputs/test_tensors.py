@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.users.inputs.test_preparation import SIZES
 from users.inputs.preparation import CLIP, prepared
 
-PICTURES = {
-    "square": ("RGB", (224, 224)),
-    "wide": ("RGB", (640, 427)),
-    "tall": ("RGB", (301, 451)),
-    "tiny": ("RGB", (17, 40)),
-    "odd": ("RGB", (225, 333)),
-    "grey": ("L", (512, 300)),
-    "alpha": ("RGBA", (320, 240)),
-}
+PICTURES = {name: ("RGB", size) for name, size in SIZES.items()}
+PICTURES |= {"grey": ("L", (512, 300)), "alpha": ("RGBA", (320, 240))}
 
 
 def to_tensor(image: Image.Image) -> np.ndarray:
@@ -45,13 +39,6 @@ def test_equal_to_open_clip(folder: Path, tmp_path: Path) -> None:
     assert set(reference.files) == set(PICTURES)
     for path in folder.iterdir():
         np.testing.assert_allclose(to_tensor(Image.open(path)), reference[path.stem], atol=1e-6, rtol=0)
-
-
-def test_form(folder: Path) -> None:
-    tensor = to_tensor(Image.open(folder / "wide.png"))
-    assert tensor.shape == (3, 224, 224)
-    assert tensor.dtype == np.float32
-    assert tensor.flags.c_contiguous
 
 
 def test_a_grey_picture_by_hand() -> None:

@@ -47,14 +47,9 @@ def is_of(rows: Rows, indices: Sequence[int], golden: Rows = GOLDEN, least: floa
     ("by", "said", "of_any_length"),
     [
         (1, "", ""),
-        (0.991, "", ""),
-        (1.009, "", ""),
-        (-1, "", ""),
-        (0.989, "an embedding whose length is not 1", ""),
-        (1.011, "an embedding whose length is not 1", ""),
-        (0, "an embedding whose length is not 1", ""),
-        (math.nan, "an embedding that is not finite", "an embedding that is not finite"),
-        (math.inf, "an embedding that is not finite", "an embedding that is not finite"),
+        *((near, "", "") for near in (0.991, 1.009, -1)),
+        *((far, "an embedding whose length is not 1", "") for far in (0.989, 1.011, 0)),
+        *((no, *["an embedding that is not finite"] * 2) for no in (math.nan, math.inf)),
     ],
 )
 def test_each_row_is_finite_and_of_length_1(at: int, by: float, said: str, of_any_length: str) -> None:

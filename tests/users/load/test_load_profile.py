@@ -14,11 +14,8 @@ TEXT = "ramp:20,hold:40,cool:20"
 
 def test_stages_of_a_profile() -> None:
     profile = parse(TEXT, 60)
-    assert profile.stages == (
-        LoadStage("ramp", 20, 6, 60),
-        LoadStage("hold", 40, 60, 60),
-        LoadStage("cool-down", 20, 6, 6),
-    )
+    ramp, hold = LoadStage("ramp", 20, 6, 60), LoadStage("hold", 40, 60, 60)
+    assert profile.stages == (ramp, hold, LoadStage("cool-down", 20, 6, 6))
     assert profile.seconds == 80
     assert [stage.arrivals for stage in profile.stages] == [660, 2_400, 120]
     assert profile.arrivals == 3_180
@@ -86,9 +83,8 @@ def test_workers_share_a_profile_whatever_their_number(arrivals: str) -> None:
         turns: list[int] = []
         for index in range(of):
             clock = itertools.count(10 * NS_PER_S).__next__
-            pacer = OpenPacer(
-                offsets_ns(arrivals, 20, "s", "ramp:2,hold:2"), 0, index, of, 60 * NS_PER_S, clock
-            )
+            offsets = offsets_ns(arrivals, 20, "s", "ramp:2,hold:2")
+            pacer = OpenPacer(offsets, 0, index, of, 60 * NS_PER_S, clock)
             turns += [pacer.wait_turn() or 0 for _ in whole[index::of]]
             assert (pacer.due, pacer.dropped) == (len(whole[index::of]), 0)
         assert sorted(turns) == whole

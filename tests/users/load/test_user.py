@@ -29,6 +29,7 @@ from users.result import Result
 from users.transport.base import Reply, Transport
 
 CODEC = codec_at(V2Http)
+Fired = list[dict[str, Any]]
 
 
 def unit(index: int) -> np.ndarray[Any, Any]:
@@ -62,14 +63,18 @@ class Scripted(Transport):
 class ScriptedUser(InferenceUser):
     """Of the tests."""
 
+    def ask(self, *script: Any) -> Result:
+        Scripted.script = list(script)
+        return self.request(self.mine.pool[0], intended_ns=100)
+
 
 @pytest.fixture
-def fired() -> list[dict[str, Any]]:
+def fired() -> Fired:
     return []
 
 
 @pytest.fixture
-def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> ScriptedUser:
+def user(fired: Fired, monkeypatch: pytest.MonkeyPatch) -> ScriptedUser:
     environment = Environment(user_classes=[ScriptedUser])
     environment.events.request.add_listener(lambda **event: fired.append(event))
     assignment = Assignment(CODEC, [PreparedRequest(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2)
@@ -77,41 +82,32 @@ def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> Script
     assignment.enter("measure")
     monkeypatch.setattr(ScriptedUser, "assignment", assignment)
     monkeypatch.setattr(Scripted, "log", [])
+    monkeypatch.setattr(Scripted, "script", [])
     monkeypatch.setattr(user_module, "client", Scripted)
     made = ScriptedUser(environment)
     made.on_start()
     return made
 
 
-def send(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, *script: Any) -> Result:
-    monkeypatch.setattr(Scripted, "script", list(script))
-    return user.request(user.mine.pool[0], intended_ns=100)
-
-
-def test_success(user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    result = send(user, monkeypatch, unit(3))
+def test_success(user: ScriptedUser, fired: Fired) -> None:
+    result = user.ask(unit(3))
     assert result.ok
     assert (result.cell, result.repeat, result.phase) == ("fake-http/b1/c1", 2, "measure")
     assert (result.images, result.request_bytes, result.response_bytes) == (1, 5, 2048)
-    assert result.server_ns == {"compute": 7}
-    assert result.intended_ns == 100
+    assert (result.server_ns, result.intended_ns) == ({"compute": 7}, 100)
     assert result.latency_ns == result.send_delay_ns + result.service_ns
-    assert len(fired) == 1
-    assert fired[0]["result"] is result
-    assert fired[0]["exception"] is None
-    assert fired[0]["name"] == "fake-http/b1/c1"
-    assert fired[0]["response_time"] == result.service_ns / 1e6
+    (event,) = fired
+    assert event["result"] is result
+    told = {name: event[name] for name in ("exception", "name", "response_time")}
+    assert told == {"exception": None, "name": "fake-http/b1/c1", "response_time": result.service_ns / 1e6}
 
 
-def test_failure_is_timed_and_fired_once(
-    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_is_timed_and_fired_once(user: ScriptedUser, fired: Fired) -> None:
     def late() -> None:
         gevent.sleep(0.02)
         raise ConnectionResetError(104, "gone")
 
-    result = send(user, monkeypatch, late)
-    assert not result.ok
+    result = user.ask(late)
     assert result.error is not None
     assert result.error.kind is ErrorKind.RESET
     assert result.service_ns >= 20_000_000
@@ -119,9 +115,7 @@ def test_failure_is_timed_and_fired_once(
     assert [event["exception"] for event in fired] == [result.error]
 
 
-def test_a_request_belongs_to_the_phase_in_which_it_began(
-    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_belongs_to_the_phase_in_which_it_began(user: ScriptedUser, fired: Fired) -> None:
     seen = []
 
     def meanwhile() -> Any:
@@ -130,20 +124,18 @@ def test_a_request_belongs_to_the_phase_in_which_it_began(
         return unit(3)
 
     user.mine.enter("warm-up")
-    assert [send(user, monkeypatch, step).phase for step in (meanwhile, unit(3))] == ["warm-up", "measure"]
+    assert [user.ask(step).phase for step in (meanwhile, unit(3))] == ["warm-up", "measure"]
     assert seen == [(0, 1, {"warm-up": 1})]
     assert (user.mine.sent, user.mine.in_flight) == (1, 0)
     assert not any(user.mine.under_way.values())
     assert [event["name"] for event in fired] == [f"{user.mine.cell} (warm-up)", user.mine.cell]
 
 
-def test_checks_and_reports_are_in_no_requests_time(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checks_are_in_no_requests_time(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
     checked_ns = []
     for name in ("check_form", "check_embeddings"):
         monkeypatch.setattr(user_module, name, lambda *_: checked_ns.append(time.perf_counter_ns()))
-    assert send(user, monkeypatch, unit(3)).end_ns <= checked_ns[0] <= checked_ns[1]
+    assert user.ask(unit(3)).end_ns <= checked_ns[0] <= checked_ns[1]
 
 
 def test_users_begin_with_different_requests_and_go_on_in_turn(user: ScriptedUser) -> None:
@@ -156,29 +148,27 @@ def test_users_begin_with_different_requests_and_go_on_in_turn(user: ScriptedUse
     assert sent == [(1, [1, 2, 0, 1]), (2, [2, 0, 1, 2]), (3, [0, 1, 2, 0]), (4, [1, 2, 0, 1])]
 
 
-def test_of_a_batch_its_items_and_each_row_count(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_batch_its_items_and_each_row_count(user: ScriptedUser) -> None:
     user.mine.pool[0] = PreparedRequest(b"12345678", (3, 1))
     other = ScriptedUser(user.environment)
     other.on_start()
-    results = [send(other, monkeypatch, np.vstack([unit(3), unit(second)])) for second in (1, 2)]
+    results = [other.ask(np.vstack([unit(3), unit(second)])) for second in (1, 2)]
     assert [(made.images, made.request_bytes, made.user) for made in results] == [(2, 8, 1)] * 2
     other.mine.enter("measure")
     other.mine.enter("warm-up")  # whose first answer is compared
-    wrong = send(other, monkeypatch, np.vstack([unit(3), unit(2)])).error
+    wrong = other.ask(np.vstack([unit(3), unit(2)])).error
     assert wrong is not None
     assert wrong.kind is ErrorKind.WRONG_EMBEDDING
 
 
 @pytest.mark.parametrize("paced", [False, True])
-def test_only_a_closed_loop_pauses_after_a_failure(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, paced: bool
-) -> None:
+def test_who_pauses_after_a_failure(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, paced: bool) -> None:
     monkeypatch.setattr(user_module, "PAUSE_AFTER_FAILURE_S", 0.3)
     offsets = itertools.count()
     user.mine.enter("measure", OpenPacer(offsets, time.perf_counter_ns(), 0, 1, NS_PER_S) if paced else None)
     took_s = []
     for step in (ConnectionResetError(104, "gone"), unit(3)):
-        monkeypatch.setattr(Scripted, "script", [step])
+        Scripted.script = [step]
         began = time.perf_counter()
         user.infer()
         took_s.append(time.perf_counter() - began)
@@ -194,57 +184,46 @@ def test_only_a_closed_loop_pauses_after_a_failure(
         (np.vstack([unit(3), unit(3)]), ErrorKind.BAD_REPLY),
     ],
 )
-def test_a_wrong_answer_fails(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, reply: Any, kind: ErrorKind
-) -> None:
-    result = send(user, monkeypatch, reply)
+def test_a_wrong_answer_fails(user: ScriptedUser, reply: Any, kind: ErrorKind) -> None:
+    result = user.ask(reply)
     assert isinstance(result.error, RequestError)
     assert result.error.kind is kind
 
 
-def test_embeddings_are_compared_on_the_first_and_every_eighth_answer(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outcomes = [send(user, monkeypatch, unit(3 if number == 0 else 4)).ok for number in range(17)]
+def test_embeddings_are_compared_on_the_first_and_every_eighth_answer(user: ScriptedUser) -> None:
+    outcomes = [user.ask(unit(3 if number == 0 else 4)).ok for number in range(17)]
     assert [number for number, ok in enumerate(outcomes) if not ok] == [8, 16]
 
 
-def test_the_sample_begins_anew_with_each_phase(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert send(user, monkeypatch, unit(3)).ok
-    assert send(user, monkeypatch, unit(4)).ok
+def test_the_sample_begins_anew_with_each_phase(user: ScriptedUser) -> None:
+    assert user.ask(unit(3)).ok
+    assert user.ask(unit(4)).ok
     user.mine.enter("warm-up")
-    assert not send(user, monkeypatch, unit(4)).ok
+    assert not user.ask(unit(4)).ok
 
 
-def test_a_killed_request_is_abandoned_and_not_a_success(
-    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Scripted, "script", ["hang"])
+def test_a_killed_request_is_abandoned_and_not_a_success(user: ScriptedUser, fired: Fired) -> None:
+    Scripted.script = ["hang"]
     greenlet = gevent.spawn(user.request, user.mine.pool[0], 100)
     gevent.sleep(0)
     assert user.mine.in_flight == 1
     greenlet.kill()
     assert user.mine.in_flight == 0
-    assert len(fired) == 1
-    assert fired[0]["result"].abandoned
-    assert not fired[0]["result"].ok
-    assert "abandoned" in str(fired[0]["exception"])
+    (event,) = fired
+    assert (event["result"].abandoned, event["result"].ok) == (True, False)
+    assert "abandoned" in str(event["exception"])
 
 
-def test_answers_that_are_there_at_once_let_others_run(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_at_once_let_others_run(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScriptedUser, "assigned", True)
-    monkeypatch.setattr(Scripted, "script", [unit(3)] * 50)
+    Scripted.script = [unit(3)] * 50
     sending = gevent.spawn(user.infer)
     other = gevent.spawn(lambda: user.mine.sent)
     assert other.get(timeout=5) == 1
     sending.kill()
 
 
-def test_those_who_wait_for_a_turn_are_let_go_with_the_phase(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_those_who_wait_for_a_turn_are_let_go_with_the_phase(user: ScriptedUser) -> None:
     user.mine.enter("warm-up", OpenPacer(iter([]), time.perf_counter_ns(), 0, 1, NS_PER_S))
     waiting = gevent.spawn(user.infer)
     gevent.sleep(0)
@@ -256,17 +235,14 @@ def test_those_who_wait_for_a_turn_are_let_go_with_the_phase(
 
 
 def test_ids_are_of_16_characters_and_no_two_alike() -> None:
-    ids = [Assignment(CODEC, [], 1.0).new_id() for _ in range(50)]
     made = Assignment(CODEC, [], 1.0)
-    ids += [made.new_id() for _ in range(50)]
+    ids = [one.new_id() for _ in range(50) for one in (made, Assignment(CODEC, [], 1.0))]
     assert len(set(ids)) == 100
     assert {len(one) for one in ids} == {16}
 
 
-def test_the_gate_holds_users_until_the_phase_sends(
-    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Scripted, "script", [unit(3)])
+def test_the_gate_holds_users_until_the_phase_sends(user: ScriptedUser, fired: Fired) -> None:
+    Scripted.script = [unit(3)]
     user.mine.enter("drain")
     greenlet = gevent.spawn(user.infer)
     gevent.sleep(0)
@@ -276,16 +252,14 @@ def test_the_gate_holds_users_until_the_phase_sends(
     assert [event["name"] for event in fired] == [f"{user.mine.cell} (warm-up)"]
 
 
-def test_connections_are_asked_for_by_users_who_have_sent(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_are_asked_for_by_users_who_have_sent(user: ScriptedUser) -> None:
     other = ScriptedUser(user.environment)
     other.on_start()
     assert user.mine.connections == 0, "under open-loop load, some users may never get a turn"
-    send(user, monkeypatch, unit(3))
-    send(user, monkeypatch, ConnectionResetError(104, "gone"))
+    user.ask(unit(3))
+    user.ask(ConnectionResetError(104, "gone"))
     assert user.mine.connections == 1
-    send(other, monkeypatch, unit(3))
+    other.ask(unit(3))
     assert user.mine.connections == 2
 
 
@@ -293,15 +267,13 @@ def test_connections_are_asked_for_by_users_who_have_sent(
     ("channels", "expected"),
     [("per-user", [1, 2, 3]), ("shared", [1, 1, 1]), ("pool:2", [1, 2, 2]), ("same-args", [1, 2, 3])],
 )
-def test_shared_connections_are_asked_for_once(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, channels: str, expected: list[int]
-) -> None:
+def test_shared_connections_are_asked_once(user: ScriptedUser, channels: str, expected: list[int]) -> None:
     user.mine.channels = channels
     asked = []
     for sender in (user, ScriptedUser(user.environment), ScriptedUser(user.environment)):
         sender.on_start()
         for _ in range(2):
-            send(sender, monkeypatch, unit(3))
+            sender.ask(unit(3))
         asked.append(user.mine.connections)
     assert asked == expected
 
@@ -327,17 +299,15 @@ def test_a_users_client_is_as_its_assignment_says(user: ScriptedUser) -> None:
     assert found == [(False, "fifo", "per-user"), (True, "fair", "pool:2")]
 
 
-def test_a_prepared_request_costs_no_encoding(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert send(user, monkeypatch, unit(3)).phases_ns == {"encode": 0, "decode": 3}
-    assert send(user, monkeypatch, ConnectionResetError(104, "gone")).phases_ns == {}
+def test_a_prepared_request_costs_no_encoding(user: ScriptedUser) -> None:
+    assert user.ask(unit(3)).phases_ns == {"encode": 0, "decode": 3}
+    assert user.ask(ConnectionResetError(104, "gone")).phases_ns == {}
 
 
-def test_without_golden_embeddings_only_the_form_is_checked(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_golden_embeddings_only_the_form_is_checked(user: ScriptedUser) -> None:
     user.mine.golden = None
-    assert send(user, monkeypatch, unit(9)).ok
-    assert not send(user, monkeypatch, unit(9) * 2).ok
+    assert user.ask(unit(9)).ok
+    assert not user.ask(unit(9) * 2).ok
 
 
 def test_the_connection_is_opened_and_closed_once(user: ScriptedUser) -> None:
@@ -385,24 +355,17 @@ def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.M
         ScriptedUser(Environment(user_classes=[ScriptedUser])).on_start()
 
 
+def preset(payload: Any, protocol: Any, address: str, model: str = "", tls: bool = False) -> Endpoint:
+    made = backends()["onnx" if model else "pytorch"].preset(payload, protocol)
+    return replace(made, address=address, model=model, tls=tls)
+
+
 @pytest.mark.parametrize(
     ("of", "host", "found"),
     [
-        (
-            JpegHttpUser,
-            "http://gpu-host:8002/",
-            replace(backends()["pytorch"].preset("jpeg", "http"), address="gpu-host:8002"),
-        ),
-        (
-            TritonHttpUser,
-            "gpu-host:8000",
-            replace(backends()["onnx"].preset("fp32", "http"), address="gpu-host:8000", model="mine"),
-        ),
-        (
-            TritonGrpcUser,
-            "grpcs://[::1]:8001",
-            replace(backends()["onnx"].preset("fp32", "grpc"), address="[::1]:8001", model="mine", tls=True),
-        ),
+        (JpegHttpUser, "http://gpu-host:8002/", preset("jpeg", "http", "gpu-host:8002")),
+        (TritonHttpUser, "gpu-host:8000", preset("fp32", "http", "gpu-host:8000", "mine")),
+        (TritonGrpcUser, "grpcs://[::1]:8001", preset("fp32", "grpc", "[::1]:8001", "mine", tls=True)),
     ],
 )
 def test_a_plain_locustfile_needs_a_host_alone(of: type[InferenceUser], host: str, found: Endpoint) -> None:

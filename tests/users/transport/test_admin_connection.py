@@ -85,9 +85,8 @@ def test_metrics_of_the_options(pages: Pages, secured: Proxy, made: Certificates
 
 
 def test_nobody_is_followed_with_the_token(pages: Pages, secured: Proxy, made: Certificates) -> None:
-    endpoint = Endpoint(
-        "x", "onnx", "http", "fp32", secured.address, "m", True, Security(made.ca, token=TOKEN)
-    )
+    security = Security(made.ca, token=TOKEN)
+    endpoint = Endpoint("x", "onnx", "http", "fp32", secured.address, "m", True, security)
     with closing(AdminConnection.to(endpoint, 5)) as connection:
         posted = connection.ask("POST", "/moved", {"a": 1})
     assert [get(endpoint, "/moved").status, posted.status] == [302, 302]

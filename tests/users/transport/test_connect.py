@@ -78,9 +78,7 @@ def test_a_client_that_is_asked_for_one_each() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_looking_the_name_up_is_part_of_it_and_of_no_other(
-    kind: type[Connection], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_looking_the_name_up_is_part_of_it(kind: type[Connection], monkeypatch: pytest.MonkeyPatch) -> None:
     real = gevent.socket.getaddrinfo
 
     def slow(*place: Any, **more: Any) -> Any:
@@ -110,14 +108,10 @@ def test_a_user_s_replies_have_it(by_library: bool, channels: str, connects: int
 
 @pytest.mark.parametrize("by_library", [False, True])
 def test_a_refusal_keeps_its_status_and_when_to_ask_again(by_library: bool) -> None:
-    with (
-        serving(refuses) as server,
-        client(codec_at(Embed, f"127.0.0.1:{server.port}"), 20, PER_USER, by_library) as user,
-        pytest.raises(RequestError) as caught,
-    ):
-        user.send(REQUEST)
+    with serving(refuses) as server:
+        codec = codec_at(Embed, f"127.0.0.1:{server.port}")
+        with client(codec, 20, PER_USER, by_library) as user, pytest.raises(RequestError) as caught:
+            user.send(REQUEST)
     error = caught.value
-    assert (error.kind, error.code, error.retry_after, error.retry_after_s, error.refused_for) == (
-        *(ErrorKind.REJECTED, "429", "3", 3),
-        "rate",
-    )
+    assert (error.kind, error.code, error.refused_for) == (ErrorKind.REJECTED, "429", "rate")
+    assert (error.retry_after, error.retry_after_s) == ("3", 3)

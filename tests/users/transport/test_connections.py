@@ -15,10 +15,9 @@ import pytest
 from tests.processes import eventually
 from tests.stand_ins import stand_in
 from tests.users.ways import IMAGES, codec_at, preset_of
-from users.codecs.base import Codec, PreparedRequest
+from users.codecs.base import Codec
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
-from users.endpoint import Endpoint
 from users.transport.base import Transport
 from users.transport.connections import GIVE, Channels, parse
 from users.transport.grpc import GrpcTransport
@@ -57,10 +56,8 @@ gevent.killall(calling)
 @pytest.mark.parametrize(
     ("text", "channels"),
     [
-        ("per-user", Channels("per-user")),
         ("same-args", Channels("same-args")),
         ("shared", Channels("shared", 1)),
-        ("pool:1", Channels("pool", 1)),
         ("pool:64", Channels("pool", 64)),
     ],
 )
@@ -85,8 +82,7 @@ def test_other_names_are_told_what_to_give(text: str) -> None:
 @pytest.mark.parametrize(
     ("form", "by_library", "made_by"),
     [
-        (Embed, False, HttpTransport),
-        (Embed, True, HttpTransport),
+        *((Embed, by, HttpTransport) for by in (False, True)),
         (V2Grpc, False, GrpcTransport),
         (V2Grpc, True, GrpcLibrary),
     ],
@@ -106,9 +102,7 @@ def test_who_carries_requests(form: type[Codec], by_library: bool, made_by: type
         ("same-args", [0, 1, 3, 16], [0, 1, 1, 1]),
     ],
 )
-def test_how_many_connections_there_should_be(
-    channels: str, expected: list[int], by_grpcio: list[int]
-) -> None:
+def test_how_many_connections_there_are(channels: str, expected: list[int], by_grpcio: list[int]) -> None:
     for way, transport in TRANSPORTS.items():
         found = [transport.connections(users, channels) for users in (0, 1, 3, 16)]
         assert found == (by_grpcio if way == ("grpc", True) else expected)
@@ -120,36 +114,27 @@ def codec() -> Iterator[V2Grpc]:
         yield V2Grpc(preset_of(V2Grpc, address))
 
 
-@pytest.fixture(scope="module")
-def endpoint(codec: V2Grpc) -> Endpoint:
-    return codec.endpoint
-
-
-@pytest.fixture(scope="module")
-def prepared(codec: V2Grpc) -> PreparedRequest:
-    return codec.prepare(IMAGES, (0,))
-
-
-def served(port: int) -> int:
-    """The connections that the serving process, a child of this one, has on its port."""
+def served(codec: V2Grpc, port: int = 0) -> int:
+    """The connections that the serving process, a child of this one, has on its port, or on another."""
     held = [c for child in psutil.Process().children() for c in child.net_connections("tcp")]
-    return sum(c.laddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in held)
+    return sum(
+        c.laddr.port == (port or codec.endpoint.port) and c.status == psutil.CONN_ESTABLISHED for c in held
+    )
 
 
-def send_all(users: Sequence[Transport], prepared: PreparedRequest) -> None:
+def send_all(*users: Transport) -> None:
     """A request of each, all at once; each must succeed."""
+    prepared = users[0].codec.prepare(IMAGES, (0,))
     asking = [gevent.spawn(user.send, prepared) for user in users]
     assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == len(users)
 
 
 @BOTH
-def test_no_proxy_of_the_environment_is_asked(
-    made_by: type[Transport], codec: V2Grpc, prepared: PreparedRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_proxy_is_asked(made_by: type[Transport], codec: V2Grpc, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("grpc_proxy", "http_proxy", "HTTP_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with made_by(codec, 30) as user:
-        assert user.send(prepared).embeddings.shape == (1, 512)
+        send_all(user)
 
 
 def test_each_call_of_grpcio_may_hold_a_thread() -> None:
@@ -162,30 +147,26 @@ def test_each_call_of_grpcio_may_hold_a_thread() -> None:
 
 @BOTH
 @pytest.mark.parametrize("channels", [*KINDS, "pool:32"])
-def test_what_a_server_sees_of_sixteen_users(
-    made_by: type[Transport], channels: str, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
-) -> None:
+def test_what_a_server_sees_of_sixteen_users(made_by: type[Transport], channels: str, codec: V2Grpc) -> None:
     expected = made_by.connections(16, channels)
     with ExitStack() as stack:
         users = [stack.enter_context(made_by(codec, 30, channels)) for _ in range(16)]
-        assert served(endpoint.port) == 0, "nobody has sent yet"
+        assert served(codec) == 0, "nobody has sent yet"
         for _ in range(3):
-            send_all(users, prepared)
-            assert served(endpoint.port) == expected
-    assert eventually(lambda: served(endpoint.port) == 0)
+            send_all(*users)
+            assert served(codec) == expected
+    assert eventually(lambda: served(codec) == 0)
 
 
 @BOTH
 @pytest.mark.parametrize("channels", KINDS)
-def test_users_who_have_not_sent_count_for_nothing(
-    made_by: type[Transport], channels: str, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
-) -> None:
+def test_users_who_have_not_sent_do_not_count(made_by: type[Transport], channels: str, codec: V2Grpc) -> None:
     with ExitStack() as stack:
         users = [stack.enter_context(made_by(codec, 30, channels)) for _ in range(16)]
         # Every fourth: had the users places from the start, these would be on one channel of four.
-        send_all(users[::4], prepared)
-        assert served(endpoint.port) == made_by.connections(4, channels)
-    assert eventually(lambda: served(endpoint.port) == 0)
+        send_all(*users[::4])
+        assert served(codec) == made_by.connections(4, channels)
+    assert eventually(lambda: served(codec) == 0)
 
 
 def channels_in_use(users: Sequence[Transport]) -> list[int]:
@@ -194,51 +175,45 @@ def channels_in_use(users: Sequence[Transport]) -> list[int]:
 
 
 @BOTH
-def test_a_pool_stays_even_when_users_leave_and_come(
-    made_by: type[Transport], codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
-) -> None:
+def test_a_pool_stays_even_when_users_leave_and_come(made_by: type[Transport], codec: V2Grpc) -> None:
     with ExitStack() as stack:
         users = [stack.enter_context(made_by(codec, 30, "pool:4")) for _ in range(16)]
         for user in users:
-            user.send(prepared)
+            send_all(user)
         for user in users[::4]:
             user.close()
-        assert served(endpoint.port) == 4, "a channel that all have left stays for those to come"
+        assert served(codec) == 4, "a channel that all have left stays for those to come"
         users[::4] = [stack.enter_context(made_by(codec, 30, "pool:4")) for _ in range(4)]
-        send_all(users, prepared)
-        assert served(endpoint.port) == 4
+        send_all(*users)
+        assert served(codec) == 4
         assert channels_in_use(users) == [4, 4, 4, 4]
-    assert eventually(lambda: served(endpoint.port) == 0)
+    assert eventually(lambda: served(codec) == 0)
 
 
-def test_kinds_side_by_side_share_nothing(
-    codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
-) -> None:
+def test_kinds_side_by_side_share_nothing(codec: V2Grpc) -> None:
     ways = [(made_by, kind) for made_by in (GrpcTransport, GrpcLibrary) for kind in KINDS]
     with ExitStack() as stack:
         users: list[Transport] = [stack.enter_context(by(codec, 30, kind)) for by, kind in ways * 2]
-        send_all(users, prepared)
-        assert served(endpoint.port) == (2 + 1 + 2 + 2) + (2 + 1 + 2 + 1)
-    assert eventually(lambda: served(endpoint.port) == 0)
+        send_all(*users)
+        assert served(codec) == (2 + 1 + 2 + 2) + (2 + 1 + 2 + 1)
+    assert eventually(lambda: served(codec) == 0)
 
 
 @BOTH
-def test_closed_twice_or_unused_a_place_is_given_up_once(
-    made_by: type[Transport], codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
-) -> None:
+def test_closed_twice_or_unused_a_place_is_given_up_once(made_by: type[Transport], codec: V2Grpc) -> None:
     before = GrpcLibrary.users
     first, second, unused = (made_by(codec, 30, "shared") for _ in range(3))
     for user in (first, second, unused):
         user.open()
-    send_all([first, second], prepared)
+    send_all(first, second)
     for _ in range(2):
         first.close()
         unused.close()
-    second.send(prepared)
-    assert served(endpoint.port) == 1
+    send_all(second)
+    assert served(codec) == 1
     second.close()
     assert GrpcLibrary.users == before
-    assert eventually(lambda: served(endpoint.port) == 0)
+    assert eventually(lambda: served(codec) == 0)
 
 
 RUN = """
@@ -273,9 +248,9 @@ def http_address() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("channels", KINDS)
-def test_a_run_ends(channels: str, endpoint: Endpoint, http_address: str, tmp_path: Path) -> None:
+def test_a_run_ends(channels: str, codec: V2Grpc, http_address: str, tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(RUN)
-    given = {"OVER_GRPC": endpoint.address, "OVER_HTTP": http_address, "CHANNELS": channels}
+    given = {"OVER_GRPC": codec.endpoint.address, "OVER_HTTP": http_address, "CHANNELS": channels}
     # Most of the users who share are stopped while they wait for a connection.
     run = subprocess.run(
         [sys.executable, "-m", "locust", "-f", str(tmp_path / "run.py"), "--headless", *AMOUNTS],
@@ -291,7 +266,7 @@ def test_a_run_ends(channels: str, endpoint: Endpoint, http_address: str, tmp_pa
     counts = {line.split()[1]: int(line.split()[2]) for line in table if "/b1 " in line}
     assert counts.keys() == {"g/b1", "h/b1"}, said
     assert all(count > 8 for count in counts.values()), said
-    assert served(endpoint.port) == served(int(http_address.rpartition(":")[2])) == 0
+    assert served(codec) == served(codec, int(http_address.rpartition(":")[2])) == 0
 
 
 @pytest.mark.parametrize("room", ["users import Endpoint", "swarm import StudyShape"])

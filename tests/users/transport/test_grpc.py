@@ -109,9 +109,7 @@ def test_all_who_wait_for_a_connection_have_connect(listener: Listener) -> None:
         peer = listener.accept()
         gevent.sleep(PAUSE_S)
         peer.greet()
-        for stream in (1, 3, 5):
-            peer.whole(stream)
-            peer.answer(stream)
+        peer.serve(1, 3, 5)
         assert kinds(*calls) == ["good"] * 3
     assert all(paused(call.phases_ns.get("connect", 0)) for call in calls)
 
@@ -144,8 +142,7 @@ def test_a_call_that_is_begun_anew_keeps_its_waits_for_streams(listener: Listene
         new = listener.accept().greet({MAX_CONCURRENT_STREAMS: 0})
         gevent.sleep(PAUSE_S)
         new.set({MAX_CONCURRENT_STREAMS: 1})
-        new.whole(1)
-        new.answer(1)
+        new.serve(1)
         peer.answer(1)
         assert kinds(first, second) == ["good"] * 2
         assert figures.take()["retried"] == 1
@@ -161,8 +158,7 @@ def test_a_call_that_is_begun_anew_keeps_its_wait_for_windows(listener: Listener
         peer.kill(1, REFUSED_STREAM)
         peer.set({INITIAL_WINDOW_SIZE: MAX_WINDOW})
         peer.credit(0, 2 * PICTURE_BYTES)
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert ended(call) == b"good"
         assert figures.take()["retried"] == 1
     assert paused(call.phases_ns["flow_wait"])
@@ -175,8 +171,7 @@ def test_a_closed_window_of_a_stream_is_flow_wait(listener: Listener) -> None:
         peer.until(lambda: peer.uploaded(1) == DEFAULT_WINDOW)
         gevent.sleep(PAUSE_S)
         peer.credit(1, PICTURE_BYTES)
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(call) == b"good"
         assert paused(call.phases_ns["flow_wait"])
         assert longest(call, 1) == {"flow_wait"}
@@ -195,9 +190,7 @@ def test_a_closed_window_of_the_connection_is_flow_wait_of_all_who_stand_at_it(l
         peer.until(lambda: peer.window == 0 and 3 in peer.streams)
         gevent.sleep(PAUSE_S)
         peer.credit(0, 2 * PICTURE_BYTES)
-        for stream in (1, 3):
-            peer.whole(stream)
-            peer.answer(stream)
+        peer.serve(1, 3)
         assert kinds(*calls) == ["good"] * 2
         told = figures.take()
     assert all(paused(call.phases_ns["flow_wait"]) for call in calls)
@@ -207,7 +200,7 @@ def test_a_closed_window_of_the_connection_is_flow_wait_of_all_who_stand_at_it(l
     assert told["stream_stalls"] == told["stream_stalled_ns"] == 0
 
 
-def test_windows_of_one_size_are_closed_for_the_one_call_of_a_connection_by_its_streams(
+def test_windows_of_one_size_are_closed_for_one_call_by_its_streams(
     listener: Listener,
 ) -> None:
     """As grpc-go's and others' are at the start: more connections would be of no help."""
@@ -219,8 +212,7 @@ def test_windows_of_one_size_are_closed_for_the_one_call_of_a_connection_by_its_
             assert peer.uploaded(1) == number * DEFAULT_WINDOW
             peer.credit(0, DEFAULT_WINDOW)
             peer.credit(1, DEFAULT_WINDOW)
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(call) == b"good"
         told = figures.take()
     assert told["stream_stalls"] == 9
@@ -234,8 +226,7 @@ def test_a_full_socket_is_send(listener: Listener) -> None:
         peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, MAX_WINDOW - DEFAULT_WINDOW)
         peer.request(1)
         gevent.sleep(PAUSE_S)
-        peer.whole(1)
-        peer.answer(1)
+        peer.serve(1)
         assert ended(call) == b"good"
         assert call.phases_ns["send"] >= PAUSE_NS * 0.95
         assert call.phases_ns["flow_wait"] == call.phases_ns["stream_wait"] == 0
@@ -248,8 +239,7 @@ def test_the_servers_limit_of_streams_is_stream_wait(listener: Listener) -> None
         peer.whole(1)
         gevent.sleep(PAUSE_S)
         peer.answer(1)
-        peer.whole(3)
-        peer.answer(3)
+        peer.serve(3)
         assert kinds(*calls) == ["good"] * 2
         told = figures.take()
     assert calls[0].phases_ns["stream_wait"] == 0
@@ -265,8 +255,7 @@ def test_figures_are_growths_and_end_with_the_connection(listener: Listener) -> 
             if streams == (1, 3):
                 peer = listener.accept().greet()
             for stream in streams:
-                peer.whole(stream)
-                peer.answer(stream)
+                peer.serve(stream)
             assert kinds(*calls) == ["good"] * 2
             peer.quiet()
             told = figures.take()

@@ -71,8 +71,7 @@ def frames_of(
     with callers(listener.address, calls, by_library=True) as users:
         warm_up = users.call(b"x")
         peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW}, connection_bytes)
-        peer.whole(WARM_UP)
-        peer.answer(WARM_UP)
+        peer.serve(WARM_UP)
         assert kinds(warm_up) == ["good"]
         peer.quiet()
         peer.sent.clear()

@@ -64,18 +64,7 @@ def chunked(body: bytes) -> bytes:
         ([chunked(LONG)[:70], chunked(LONG)[70:]], LONG, True),
         ([b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + answer_of(b"ok")], b"ok", True),
     ],
-    ids=[
-        "plain",
-        "empty",
-        "long",
-        "in pieces",
-        "last",
-        "old",
-        "old but kept",
-        "chunked",
-        "chunks cut",
-        "interim",
-    ],
+    ids=["plain", "empty", "long", "in pieces", "last", "old", "kept", "chunked", "chunks cut", "interim"],
 )
 def test_an_answer_is_read_whole(pieces: list[bytes], body: bytes, lasts: bool) -> None:
     with serving(Says(pieces, [answer_of(b"the next")])) as server:
@@ -158,13 +147,9 @@ def test_what_a_request_looks_like() -> None:
     with serving(notes) as server, closing(of(server)) as connection:
         connection.post("/v2/models/m/infer", REQUEST)
     (head,) = heads
-    assert (
-        head
-        == (
-            f"POST /v2/models/m/infer HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
-            "Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nasked"
-        ).encode()
-    )
+    lines = ("POST /v2/models/m/infer HTTP/1.1", f"Host: 127.0.0.1:{server.port}")
+    lines += ("Content-Type: text/plain", "Content-Length: 5", "", "asked")
+    assert head.decode() == "\r\n".join(lines)
 
 
 def test_headers_by_names_in_lower_case() -> None:

@@ -76,9 +76,7 @@ def called(address: str) -> Iterator[Own]:
 
 
 @pytest.mark.parametrize("name", ["concurrent_large_unary", "rpc_soak"])
-def test_all_calls_go_over_one_connection(
-    servers: Servers, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_share_one_connection(servers: Servers, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "CALLS", CALLS)
     running = servers.start("h2-strict")
     before = running.connections()

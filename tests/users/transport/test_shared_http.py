@@ -88,11 +88,8 @@ def test_sixteen_users_have_equal_turns(channels: str, connections: int) -> None
     with serving(quick) as server:
         with ExitStack() as stack:
             users = [stack.enter_context(user_of(server, channels)) for _ in range(USERS)]
-            gevent.joinall(
-                [gevent.spawn(send_on, number, user) for number, user in enumerate(users)],
-                timeout=60,
-                raise_error=True,
-            )
+            all_sending = [gevent.spawn(send_on, number, user) for number, user in enumerate(users)]
+            gevent.joinall(all_sending, timeout=60, raise_error=True)
             assert server.open == server.connections == connections
         assert HttpTransport.connections(USERS, channels) == connections
         assert eventually(lambda: server.open == 0)
@@ -131,9 +128,8 @@ def test_waiting_for_a_connection_is_sending(server: Server, kept: Kept) -> None
 
 def test_waiting_counts_in_the_timeout(server: Server, kept: Kept) -> None:
     with ExitStack() as stack:
-        first, hasty, third = (
-            stack.enter_context(user_of(server, "shared", timeout_s)) for timeout_s in (30, 0.05, 30)
-        )
+        users = [user_of(server, "shared", timeout_s) for timeout_s in (30, 0.05, 30)]
+        first, hasty, third = map(stack.enter_context, users)
         ahead = sending(first, lambda: len(server.bodies) == 1)
         late, behind = sending(hasty), sending(third)
         late.join(timeout=30)

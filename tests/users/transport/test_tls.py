@@ -25,16 +25,18 @@ from users.transport.transports import TRANSPORTS
 
 pytestmark = pytest.mark.system
 
+Servers = dict[str, str]
+
 
 @pytest.fixture(scope="module")
-def plain() -> Iterator[dict[str, str]]:
+def plain() -> Iterator[Servers]:
     """Plain servers' addresses by protocol."""
     with stand_in("fake_service.py") as http, stand_in("fake_triton.py") as grpc:
         yield {"http": http, "grpc": grpc}
 
 
 @contextmanager
-def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str = "") -> Iterator[Proxy]:
+def before(plain: Servers, way: Way, identity: Identity, client_ca: str = "") -> Iterator[Proxy]:
     with behind_tls(plain[way[0].wire], identity.server_context(client_ca)) as proxy:
         yield proxy
 
@@ -42,20 +44,16 @@ def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str =
 @pytest.mark.parametrize(
     ("way", "connections"),
     [
-        (OWN, 1),
-        (LIBRARY, 1),
-        ((Embed, SHARED, False), 1),
-        ((Embed, PER_REQUEST, False), 3),
-        ((Embed, PER_REQUEST, True), 3),
-        (GRPC, 1),
-        ((V2Grpc, SHARED, False), 1),
-        (GRPC_LIBRARY, 1),
-        ((V2Grpc, SHARED, True), 1),
-        ((V2Grpc, SAME_ARGS, True), 1),
+        *((way, 1) for way in (OWN, LIBRARY, GRPC, GRPC_LIBRARY, (Embed, SHARED, False))),
+        *(
+            ((V2Grpc, channels, by), 1)
+            for channels, by in ((SHARED, False), (SHARED, True), (SAME_ARGS, True))
+        ),
+        *(((Embed, PER_REQUEST, by_library), 3) for by_library in (False, True)),
     ],
 )
-def test_a_connection_is_kept_over_tls(
-    made: Certificates, plain: dict[str, str], way: Way, connections: int
+def test_connections_are_kept_over_tls(
+    made: Certificates, plain: Servers, way: Way, connections: int
 ) -> None:
     with before(plain, way, made.server) as proxy:
         reply = ask(way, proxy.address, Security(made.ca), times=3)
@@ -66,9 +64,7 @@ def test_a_connection_is_kept_over_tls(
 @pytest.mark.parametrize(
     ("channels", "connections"), [(PER_USER, 4), (SHARED, 1), ("pool:2", 2), (SAME_ARGS, 4)]
 )
-def test_channels_over_tls(
-    made: Certificates, plain: dict[str, str], channels: str, connections: int
-) -> None:
+def test_channels_over_tls(made: Certificates, plain: Servers, channels: str, connections: int) -> None:
     way: Way = (V2Grpc, channels, False)
     with before(plain, way, made.server) as proxy, ExitStack() as stack:
         endpoint = endpoint_of(way, proxy.address, Security(made.ca))
@@ -97,8 +93,8 @@ def test_the_service_in_uvicorn(made: Certificates, way: Way) -> None:
 @pytest.mark.parametrize(
     ("identity", "trusted"), [("server", ""), ("server", "other_ca"), ("misnamed", "ca"), ("expired", "ca")]
 )
-def test_a_server_that_proves_nothing_gets_no_request(
-    made: Certificates, plain: dict[str, str], way: Way, identity: str, trusted: str
+def test_the_unproven_get_nothing(
+    made: Certificates, plain: Servers, way: Way, identity: str, trusted: str
 ) -> None:
     security = Security(getattr(made, trusted) if trusted else "")
     with before(plain, way, getattr(made, identity)) as proxy, pytest.raises(RequestError) as caught:
@@ -109,15 +105,13 @@ def test_a_server_that_proves_nothing_gets_no_request(
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY])
 @pytest.mark.parametrize("identity", ["misnamed", "expired", "server"])
-def test_without_verification_any_server_will_do(
-    made: Certificates, plain: dict[str, str], way: Way, identity: str
-) -> None:
+def test_unverified_any_server_will_do(made: Certificates, plain: Servers, way: Way, identity: str) -> None:
     with before(plain, way, getattr(made, identity)) as proxy:
         assert ask(way, proxy.address, Security(verify=False)).embeddings.shape == (1, 512)
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
-def test_a_client_certificate(made: Certificates, plain: dict[str, str], way: Way) -> None:
+def test_a_client_certificate(made: Certificates, plain: Servers, way: Way) -> None:
     own = Security(made.ca, made.client.cert, made.client.key)
     strangers = Security(made.ca, made.stranger.cert, made.stranger.key)
     with before(plain, way, made.server, made.ca) as proxy:
@@ -126,13 +120,12 @@ def test_a_client_certificate(made: Certificates, plain: dict[str, str], way: Wa
             with pytest.raises(RequestError) as caught:
                 ask(way, proxy.address, other)
             # grpcio learns only that the connection has ended.
-            assert caught.value.kind in (
-                (ErrorKind.RESET, ErrorKind.TLS) if way is GRPC_LIBRARY else (ErrorKind.TLS,)
-            )
+            reset = caught.value.kind is ErrorKind.RESET and way is GRPC_LIBRARY
+            assert reset or caught.value.kind is ErrorKind.TLS
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
-def test_a_plain_server_behind_https(plain: dict[str, str], way: Way) -> None:
+def test_a_plain_server_behind_https(plain: Servers, way: Way) -> None:
     with pytest.raises(RequestError) as caught:
         ask(way, plain[way[0].wire])
     assert caught.value.kind in (ErrorKind.TLS, ErrorKind.RESET)
@@ -151,7 +144,7 @@ def test_grpc_is_told_of_a_server_without_http2(made: Certificates) -> None:
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY])
-def test_a_server_with_tls_behind_http(made: Certificates, plain: dict[str, str], way: Way) -> None:
+def test_a_server_with_tls_behind_http(made: Certificates, plain: Servers, way: Way) -> None:
     with before(plain, way, made.server) as proxy, pytest.raises(RequestError) as caught:
         ask(way, proxy.address, tls=False)
     assert caught.value.kind in (ErrorKind.RESET, ErrorKind.BAD_REPLY)

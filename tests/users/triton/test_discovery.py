@@ -1,7 +1,7 @@
 """Contracts from what servers say: metadata and configurations as Triton and MLServer give them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -9,7 +9,6 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from tritonclient.grpc import model_config_pb2, service_pb2
 
 from users.contract import Contract, Input
-from users.endpoint import Payload
 from users.errors import TargetError
 from users.inputs.preparation import CLIP, PRESETS
 from users.triton.discovery import Asked, discovered, payload_of
@@ -18,24 +17,19 @@ VECTOR = ("embedding", "FP32", [-1, 512])
 PIXELS = [("input", "FP32", [-1, 3, 224, 224])]
 PICTURE = Input("input", "FP32", (3, 224, 224), "picture", "NCHW")
 PIXELS_GUESSED = "Pixels are prepared as for clip, by default: --prepare says how."
-MANY = (
-    ("last_hidden_state", "FP32", [-1, 50, 768]),
-    ("image_embeds", "FP16", [-1, 768]),
-    ("pooler_output", "FP16", [-1, 768]),
-)
+MANY = (("tokens", "FP32", [-1, 50, 768]), ("embeds", "FP16", [-1, 768]), ("pooled", "FP16", [-1, 768]))
 Stated = Sequence[tuple[str, str, list[int]]]
 Json = dict[str, Any]
 
 
 def metadata(inputs: Stated, outputs: Stated = (VECTOR,), platform: str = "onnxruntime_onnx") -> Json:
     """As `GET /v2/models/M` gives them."""
-    listed = [
-        [{"name": name, "datatype": dtype, "shape": shape} for name, dtype, shape in tensors]
-        for tensors in (inputs, outputs)
-    ]
-    return {
-        "name": "m", "versions": ["1"], "platform": platform, "inputs": listed[0], "outputs": listed[1],
-    }  # fmt: skip
+    keys = ("name", "datatype", "shape")
+    stated = {"inputs": inputs, "outputs": outputs}
+    listed = {
+        side: [dict(zip(keys, one, strict=True)) for one in tensors] for side, tensors in stated.items()
+    }
+    return {"name": "m", "versions": ["1"], "platform": platform, **listed}
 
 
 def config(max_batch: int = 32, **formats: str) -> Json:
@@ -44,10 +38,9 @@ def config(max_batch: int = 32, **formats: str) -> Json:
     return {"name": "m", "max_batch_size": max_batch, "input": given}
 
 
-def found(
-    inputs: Stated, outputs: Stated = (VECTOR,), setting: Json | None = None, model: str = "m", **asked: Any
-) -> Contract:
+def found(inputs: Stated, outputs: Stated = (VECTOR,), setting: Json | None = None, **asked: Any) -> Contract:
     """Of a Triton that batches, where nothing else is said."""
+    model = asked.pop("model", "m")
     return discovered(metadata(inputs, outputs), setting or config(), Asked(**asked), model)
 
 
@@ -66,12 +59,7 @@ def plain(inputs: Stated, **asked: Any) -> Contract:
 def test_the_published_model() -> None:
     contract = found(PIXELS)
     assert contract == Contract(
-        inputs=(PICTURE,),
-        preparation=CLIP,
-        output="embedding",
-        dimension=512,
-        max_batch=32,
-        guesses=(PIXELS_GUESSED,),
+        (PICTURE,), CLIP, output="embedding", dimension=512, max_batch=32, guesses=(PIXELS_GUESSED,)
     )
     assert payload_of(contract) == "fp32"
     assert Contract.from_dict(asdict(contract)) == contract
@@ -89,35 +77,21 @@ def test_siglip_in_fp16_of_384_pixels_with_two_outputs() -> None:
     contract = found([("pixel_values", "FP16", [-1, 384, 384, 3])], outputs, model="siglip_so400m")
     assert contract.inputs == (Input("pixel_values", "FP16", (384, 384, 3), "picture", "NHWC"),)
     assert (contract.output, contract.dimension) == ("pooled", 1152)
-    assert contract.preparation == PRESETS["siglip"]
-    assert contract.guesses == (
-        "Pixels are prepared as for siglip, by the model's name: --prepare says how.",
-    )
     assert payload_of(contract) == "fp16"
 
 
-def test_dali_takes_rows_of_bytes() -> None:
-    contract = found([("raw", "UINT8", [-1, -1])])
-    assert contract.inputs == (Input("raw", "UINT8", (-1,), "jpeg"),)
-    assert contract.guesses == (
-        "Input raw is taken for an encoded JPEG, with zeros behind the shorter ones of a batch.",
-    )
-    assert payload_of(contract) == "jpeg"
-
-
-@pytest.mark.parametrize("shape", [[-1, 1], [-1], [-1, -1]])
-def test_bytes_are_a_jpeg(shape: list[int]) -> None:
-    contract = found([("image", "BYTES", shape)])
-    assert contract.inputs == (Input("image", "BYTES", tuple(shape[1:]), "jpeg"),)
-    assert contract.guesses == ("Input image is taken for an encoded JPEG, since it is of BYTES.",)
-    assert payload_of(contract) == "jpeg"
-
-
-def test_an_ensemble_is_its_outer_tensors() -> None:
-    told = {**config(8), "ensemble_scheduling": {"step": [{"model_name": "decode"}, {"model_name": "clip"}]}}
-    contract = discovered(metadata([("JPEG", "BYTES", [-1, 1])], platform="ensemble"), told, Asked(), "m")
-    assert contract.inputs == (Input("JPEG", "BYTES", (1,), "jpeg"),)
-    assert (contract.max_batch, contract.output, contract.dimension) == (8, "embedding", 512)
+@pytest.mark.parametrize(
+    ("dtype", "shape", "why"),
+    [
+        ("UINT8", [-1, -1], "with zeros behind the shorter ones of a batch"),  # DALI's
+        *(("BYTES", shape, "since it is of BYTES") for shape in ([-1, 1], [-1], [-1, -1])),
+    ],
+)
+def test_bytes_are_a_jpeg(dtype: str, shape: list[int], why: str) -> None:
+    contract = found([("image", dtype, shape)])
+    assert contract.inputs == (Input("image", dtype, tuple(shape[1:]), "jpeg"),)
+    assert contract.guesses == (f"Input image is taken for an encoded JPEG, {why}.",)
+    assert payload_of(contract) == payload_of(replace(contract, inputs=(*contract.inputs, PICTURE))) == "jpeg"
 
 
 @pytest.mark.parametrize("name", ["TEXT", "query", "input_prompt", "captions"])
@@ -134,18 +108,12 @@ def test_a_picture_with_a_text() -> None:
     assert [one.role for one in contract.inputs] == ["text", "picture"]
     assert payload_of(contract) == "uint8"
     assert not contract.of_text
-    assert contract.guesses[-1] == (
-        "Pictures are resized and cropped as for clip, by default: --prepare says how."
-    )
+    assert contract.guesses[-1].startswith("Pictures are resized and cropped as for clip, by default: --prep")
 
 
 def test_a_text_tower() -> None:
-    contract = found([
-        ("input_ids", "INT64", [-1, 77]),
-        ("attention_mask", "INT64", [-1, 77]),
-        ("token_type_ids", "INT64", [-1, 77]),
-        ("position_ids", "INT32", [-1, 77]),
-    ])  # fmt: skip
+    longs = [(name, "INT64", [-1, 77]) for name in ("input_ids", "attention_mask", "token_type_ids")]
+    contract = found([*longs, ("position_ids", "INT32", [-1, 77])])
     assert contract.inputs == (
         Input("input_ids", "INT64", (77,), "ids", most=49_408),
         Input("attention_mask", "INT64", (77,), "ones"),
@@ -162,12 +130,10 @@ def test_a_text_tower() -> None:
 
 
 def test_a_tokenizer_says_the_ids_of_a_text_of_any_length() -> None:
-    contract = found(
-        [("input_ids", "INT64", [-1, -1])], shapes={"input_ids": "B,128"}, tokenizer="tokenizer.json"
-    )
-    assert contract.inputs == (Input("input_ids", "INT64", (128,), "ids"),)
+    contract = found([("ids", "INT64", [-1, -1])], shapes={"ids": "B,128"}, tokenizer="tokenizer.json")
+    assert contract.inputs == (Input("ids", "INT64", (128,), "ids"),)
     assert contract.tokenizer == "tokenizer.json"
-    assert contract.guesses == ("Input input_ids is taken for the token ids of a text.",)
+    assert contract.guesses == ("Input ids is taken for the token ids of a text.",)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +145,9 @@ def test_a_tokenizer_says_the_ids_of_a_text_of_any_length() -> None:
         ("INT64", [-1, 128], "random", 0),
         ("INT16", [-1, 77], "random", 0),
         ("FP32", [-1, 77], "random", 0),
-        ("FP32", [-1, 16], "random", 0),
         ("FP64", [-1, 3, 224, 224], "random", 0),
         ("FP32", [-1, 50, 768], "random", 0),
-        ("FP32", [-1, 1, 77, 512], "random", 0),
         ("BYTES", [-1, 2], "random", 0),
-        ("BOOL", [-1, 1], "random", 0),
     ],
 )
 def test_what_is_no_picture(dtype: str, shape: list[int], role: str, most: int) -> None:
@@ -192,11 +155,9 @@ def test_what_is_no_picture(dtype: str, shape: list[int], role: str, most: int) 
     (one,) = contract.inputs
     assert (one.shape, one.role, one.layout, one.most) == (tuple(shape[1:]), role, "", most)
     assert payload_of(contract) == ("text" if role == "ids" else "random")
-    (guess,) = contract.guesses
-    assert guess.startswith("Input x is ")
-    if role == "random":
-        stated = f"{dtype} [{','.join(map(str, shape[1:]))}]"
-        assert guess.endswith(f"filled with random values, since the meaning of its {stated} is unknown.")
+    stated = f"{dtype} [{','.join(map(str, shape[1:]))}]"
+    guessed = f"Input x is filled with random values, since the meaning of its {stated} is unknown."
+    assert role == "ids" or contract.guesses == (guessed,)
 
 
 @pytest.mark.parametrize(
@@ -209,9 +170,7 @@ def test_what_is_no_picture(dtype: str, shape: list[int], role: str, most: int) 
         ([3, 224, 3], "NONE", "NCHW"),
     ],
 )
-def test_the_layout_is_the_formats_where_both_are_possible(
-    shape: list[int], stated: str, layout: str
-) -> None:
+def test_of_two_possible_layouts_it_is_the_formats(shape: list[int], stated: str, layout: str) -> None:
     contract = found([("input", "FP32", [-1, *shape])], setting=config(input=stated))
     assert [one.layout for one in contract.inputs] == [layout]
     guessed = "Input input is taken as NCHW, although its last dimension could also be the channels."
@@ -221,9 +180,7 @@ def test_the_layout_is_the_formats_where_both_are_possible(
 @pytest.mark.parametrize(
     ("shape", "stated", "said"),
     [
-        ([4, 224, 224], "NONE", "4 channels"),
         ([224, 224, 4], "NONE", "4 channels"),
-        ([1, 64, 64], "NONE", "1 channel"),
         ([1, -1, -1], "NONE", "1 channel"),
         ([6, 100, 200], "NCHW", "6 channels"),
         ([100, 200, 2], "NHWC", "2 channels"),
@@ -247,10 +204,9 @@ def test_numpy_has_no_bf16() -> None:
 def test_inputs_that_may_be_left_out() -> None:
     told = config(input="NCHW", scale="NONE")
     told["input"][1]["optional"] = True
-    inputs = [PIXELS[0], ("scale", "FP32", [-1, 1])]
-    assert [one.name for one in found(inputs, setting=told).inputs] == ["input"]
-    asked = found(inputs, setting=told, shapes={"scale": "B,1"})
-    assert [one.name for one in asked.inputs] == ["input", "scale"]
+    for shapes, names in (({}, ["input"]), ({"scale": "B,1"}, ["input", "scale"])):
+        contract = found([PIXELS[0], ("scale", "FP32", [-1, 1])], setting=told, shapes=shapes)
+        assert [one.name for one in contract.inputs] == names
 
 
 @pytest.mark.parametrize(
@@ -264,8 +220,7 @@ def test_inputs_that_may_be_left_out() -> None:
     ],
 )
 def test_the_preparation_is_guessed_by_names(model: str, platform: str, preset: str) -> None:
-    told = metadata(PIXELS, platform=platform)
-    contract = discovered(told, config(), Asked(), model)
+    contract = discovered(metadata(PIXELS, platform=platform), config(), Asked(), model)
     assert contract.preparation == PRESETS[preset]
     why = "by default" if preset == "clip" else "by the model's name"
     assert contract.guesses == (f"Pixels are prepared as for {preset}, {why}: --prepare says how.",)
@@ -274,22 +229,9 @@ def test_the_preparation_is_guessed_by_names(model: str, platform: str, preset: 
 # Shapes that are asked about
 
 
-def test_one_open_picture() -> None:
-    assert refused([("pixel_values", "FP32", [-1, 3, -1, -1])]) == (
-        "leaves sizes of its inputs open (pixel_values FP32 [-1,3,-1,-1]); give --shape"
-        " pixel_values=B,3,384,384, with the sizes that you serve"
-    )
-    told = found([("pixel_values", "FP32", [-1, 3, -1, -1])], shapes={"pixel_values": "B,3,256,256"})
-    assert told.inputs == (Input("pixel_values", "FP32", (3, 256, 256), "picture", "NCHW"),)
-
-
 def test_all_open_inputs_in_one_sentence() -> None:
-    inputs = [
-        ("ids", "INT64", [-1, -1]),
-        ("nhwc", "UINT8", [-1, -1, -1, 3]),
-        PIXELS[0],
-        ("any", "FP16", [-1, -1, -1, -1]),
-    ]
+    nhwc, open_ = ("nhwc", "UINT8", [-1, -1, -1, 3]), ("any", "FP16", [-1, -1, -1, -1])
+    inputs = [("ids", "INT64", [-1, -1]), nhwc, PIXELS[0], open_]
     assert refused(inputs, shapes={"any": "B,3,-1,-1"}) == (
         "leaves sizes of its inputs open (ids INT64 [-1,-1], nhwc UINT8 [-1,-1,-1,3], any FP16"
         " [-1,-1,-1,-1]); give --shape ids=B,77 --shape nhwc=B,384,384,3 --shape any=B,3,384,384, with the"
@@ -300,58 +242,44 @@ def test_all_open_inputs_in_one_sentence() -> None:
 @pytest.mark.parametrize(
     ("dtype", "shape", "example"),
     [
-        ("FP32", [-1, 3, 224, 224], "B,3,224,224"),
         ("FP32", [1, 3, 224, 224], "B,3,224,224"),
         ("FP32", [-1, 3, -1, -1], "B,3,384,384"),
         ("FP32", [-1, 224, 224, -1], "B,224,224,3"),
         ("FP32", [3, 224, 224], "3,224,224"),
-        ("UINT8", [-1, -1, 3], "384,384,3"),
         ("UINT8", [-1], "-1"),
         ("UINT8", [-1, -1], "B,-1"),
         ("BYTES", [-1], "B"),
-        ("BYTES", [1], "B"),
-        ("INT64", [-1, 77], "B,77"),
         ("INT64", [-1, -1], "B,77"),
         ("FP32", [8, 16], "8,16"),
     ],
 )
 def test_without_a_batch_size_the_batch_is_asked_about(dtype: str, shape: list[int], example: str) -> None:
     stated = ",".join(map(str, shape))
-    assert refused([("x", dtype, shape)], setting=config(0)) == (
-        "has max_batch_size 0, so the batch dimension is unknown"
-        f" (x {dtype} [{stated}]); give --shape x={example} (B where the batch goes; without B a request is"
-        " one item)"
+    asked = (
+        f"(x {dtype} [{stated}]); give --shape x={example} (B where the batch goes; without B a request is"
     )
+    said = refused([("x", dtype, shape)], setting=config(0))
+    assert said == f"has max_batch_size 0, so the batch dimension is unknown {asked} one item)"
     # What it names is taken.
     assert found([("x", dtype, shape)], setting=config(0), shapes={"x": example}).inputs[0].name == "x"
 
 
 @pytest.mark.parametrize(
-    ("shape", "output", "text", "max_batch", "found_as"),
+    ("first", "text", "max_batch", "found_as"),
     [
-        ([-1, 3, 224, 224], [-1, 512], "B,3,224,224", 0, (True, 0)),
-        ([-1, 3, 224, 224], [-1, 512], "b, 3, 224, 224", 4, (True, 4)),
-        ([3, 224, 224], [512], "3,224,224", 8, (False, 1)),
+        ([-1], "B,3,224,224", 0, (True, 0)),
+        ([-1], "b, 3, 224, 224", 4, (True, 4)),
+        ([], "3,224,224", 8, (False, 1)),
         # A dimension of 1 is a batch of one.
-        ([1, 3, 224, 224], [1, 512], "B,3,224,224", 0, (True, 1)),
-        ([1, 3, 224, 224], [1, 512], "1,3,224,224", 0, (True, 1)),
+        ([1], "B,3,224,224", 0, (True, 1)),
+        ([1], "1,3,224,224", 0, (True, 1)),
     ],
 )
-def test_a_declared_shape_says_whether_there_is_a_batch(
-    shape: list[int], output: list[int], text: str, max_batch: int, found_as: tuple[bool, int]
-) -> None:
-    contract = found(
-        *([("input", "FP32", shape)], [("embedding", "FP32", output)], config(0)),
-        shapes={"input": text}, max_batch=max_batch,
-    )  # fmt: skip
-    assert contract.inputs == (PICTURE,)
-    assert (contract.batched, contract.max_batch, contract.dimension) == (*found_as, 512)
-
-
-def test_a_file_without_a_batch() -> None:
-    contract = found([("raw", "UINT8", [-1])], setting=config(0), shapes={"raw": "-1"})
-    assert contract.inputs == (Input("raw", "UINT8", (-1,), "jpeg"),)
-    assert (contract.batched, contract.max_batch, contract.dimension) == (False, 1, 512)
+def test_whether_there_is_a_batch(first: list[int], text: str, max_batch: int, found_as: object) -> None:
+    stated = [("input", "FP32", [*first, 3, 224, 224])], [("embedding", "FP32", [*first, 512])]
+    contract = found(*stated, config(0), shapes={"input": text}, max_batch=max_batch)
+    assert (contract.inputs, contract.dimension) == ((PICTURE,), 512)
+    assert (contract.batched, contract.max_batch) == found_as
 
 
 @pytest.mark.parametrize(
@@ -369,25 +297,19 @@ def test_a_file_without_a_batch() -> None:
 def test_a_declared_shape_that_will_not_do(text: str, said: str) -> None:
     sentence = refused([("input", "FP32", [-1, 3, -1, -1])], shapes={"input": text})
     assert sentence.startswith(said)
-    assert "give" in sentence
-    assert "--shape input=" in sentence
+    assert "--shape input=" in sentence.partition("give")[2]
 
 
 def test_a_batch_of_a_fixed_number_is_none() -> None:
-    sentence = refused(
-        [("input", "FP32", [8, 3, 224, 224])], setting=config(0), shapes={"input": "B,3,224,224"}
-    )
-    assert sentence.startswith("takes input FP32 [8,3,224,224], but --shape input=B,3,224,224 does not fit; ")
+    sentence = refused([("input", "FP32", [8, 16])], setting=config(0), shapes={"input": "B,16"})
+    assert sentence.startswith("takes input FP32 [8,16], but --shape input=B,16 does not fit; ")
 
 
 def test_a_batch_in_all_inputs_or_in_none() -> None:
     inputs = [("a", "FP32", [-1, 3, 224, 224]), ("b", "INT64", [77])]
     sentence = refused(inputs, setting=config(0), shapes={"a": "B,3,224,224", "b": "77"})
-    assert sentence == (
-        "would have a batch dimension in some inputs and none in b; give each a --shape INPUT=SHAPE that"
-        " begins with B,"
-        " or none"
-    )
+    said = "would have a batch dimension in some inputs and none in b; give each a --shape INPUT=SHAPE that"
+    assert sentence == f"{said} begins with B, or none"
 
 
 # The output
@@ -400,19 +322,15 @@ def test_the_only_float_output_of_a_vector() -> None:
 
 
 def test_outputs_are_listed_where_one_must_be_named() -> None:
-    listed = (
-        "last_hidden_state FP32 [-1,50,768], image_embeds FP16 [-1,768], pooler_output FP16 [-1,768]; choose"
-        " one with --output NAME"
+    listed = "tokens FP32 [-1,50,768], embeds FP16 [-1,768], pooled FP16 [-1,768]"
+    several = "has several outputs that could be the vector of model 'm'"
+    assert refused(PIXELS, MANY) == f"{several}: its outputs are {listed}; choose one with --output NAME"
+    assert refused(PIXELS, MANY, output="embed").startswith(
+        f"has no output 'embed' of model 'm'; its outputs are {listed}; "
     )
-    assert refused(PIXELS, MANY) == (
-        f"has several outputs that could be the vector of model 'm': its outputs are {listed}"
-    )
-    assert refused(PIXELS, MANY, output="embeds") == (
-        f"has no output 'embeds' of model 'm'; its outputs are {listed}"
-    )
-    assert found(PIXELS, MANY, output="image_embeds").output == "image_embeds"
+    assert found(PIXELS, MANY, output="embeds").output == "embeds"
     # A vector for each token is read as one.
-    assert found(PIXELS, MANY, output="last_hidden_state").dimension == 50 * 768
+    assert found(PIXELS, MANY, output="tokens").dimension == 50 * 768
 
 
 @pytest.mark.parametrize("shape", [[-1, 512, 1, 1], [-1, 1, 512]])
@@ -424,13 +342,12 @@ def test_the_dimension_is_all_that_an_item_has(shape: list[int]) -> None:
 
 def test_a_vector_of_another_type() -> None:
     outputs = [("out", "BF16", [-1, 512])]
-    assert refused(PIXELS, outputs, output="out") == (
-        "gives output out as BF16, but vectors must be FP32, FP16, FP64; its outputs are out BF16 [-1,512];"
-        " choose one with --output NAME"
+    said = refused(PIXELS, outputs, output="out")
+    assert said.startswith(
+        "gives output out as BF16, but vectors must be FP32, FP16, FP64; its outputs are out "
     )
-    assert refused(PIXELS, outputs) == (
-        "has no output that is clearly the vector of model 'm': its outputs are out BF16 [-1,512]; choose one"
-        " with --output NAME"
+    assert refused(PIXELS, outputs).startswith(
+        "has no output that is clearly the vector of model 'm': its out"
     )
 
 
@@ -441,20 +358,16 @@ def test_mlserver_has_no_configuration() -> None:
     contract = plain(PIXELS, max_batch=16)
     assert contract.inputs == (PICTURE,)
     assert (contract.batched, contract.max_batch) == (True, 16)
-    assert contract.guesses == (
-        "The first dimension of input is taken as the batch: --shape says otherwise.",
-        PIXELS_GUESSED,
-    )
+    guessed = "The first dimension of input is taken as the batch: --shape says otherwise."
+    assert contract.guesses == (guessed, PIXELS_GUESSED)
     assert plain([("image", "BYTES", [-1])]).inputs == (Input("image", "BYTES", (), "jpeg"),)
 
 
 def test_another_server_with_fixed_shapes_is_asked_about() -> None:
-    with pytest.raises(TargetError) as caught:
+    with pytest.raises(
+        TargetError, match=r"^declares no batch, .*\); give --shape input=B,3,224,224 \(B where"
+    ):
         plain([("input", "FP32", [1, 3, 224, 224])])
-    assert str(caught.value) == (
-        "declares no batch, so the batch dimension is unknown (input FP32 [1,3,224,224]); give"
-        " --shape input=B,3,224,224 (B where the batch goes; without B a request is one item)"
-    )
     told = plain([("input", "FP32", [1, 3, 224, 224])], shapes={"input": "B,3,224,224"})
     assert (told.batched, told.max_batch, told.guesses) == (True, 1, (PIXELS_GUESSED,))
 
@@ -462,7 +375,6 @@ def test_another_server_with_fixed_shapes_is_asked_about() -> None:
 def test_a_loose_server_is_overruled_by_what_is_declared() -> None:
     contract = plain([("input", "FP32", [-1])], shapes={"input": "B,224,224,3"})
     assert contract.inputs == (Input("input", "FP32", (224, 224, 3), "picture", "NHWC"),)
-    assert contract.guesses == (PIXELS_GUESSED,)
 
 
 def test_a_server_that_states_no_output() -> None:
@@ -474,29 +386,21 @@ def test_a_server_that_states_no_output() -> None:
 
 
 def test_a_server_that_states_no_input() -> None:
-    with pytest.raises(TargetError) as caught:
-        discovered({"name": "m", "platform": "", "inputs": [], "outputs": []}, None, Asked(), "m")
-    assert str(caught.value) == (
-        "declares no input of model 'm'; describe the endpoint in a file, with its body and answer"
-    )
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        [],
-        {"inputs": [{"name": "x"}]},
-        {"inputs": ["x"]},
-        {"inputs": 5},
-        {"inputs": [{"name": "x", "datatype": "FP32", "shape": ["wide"]}]},
-        {"inputs": [{"name": "x", "datatype": "FP32", "shape": [float("inf")]}]},
-    ],
-)
-def test_what_is_no_metadata(told: Any) -> None:
     with pytest.raises(
-        TargetError, match="metadata that does not follow the KServe V2 protocol; give a server"
+        TargetError, match=r"^declares no input of model .m.; describe the endpoint in a file"
     ):
-        discovered(told, None, Asked(), "m")
+        plain([])
+
+
+WIDE, ENDLESS = ([{"name": "x", "datatype": "FP32", "shape": [size]}] for size in ("wide", float("inf")))
+
+
+@pytest.mark.parametrize("inputs", [[{"name": "x"}], ["x"], 5, WIDE, ENDLESS, None])
+def test_what_is_no_metadata(inputs: Any) -> None:
+    with pytest.raises(
+        TargetError, match="metadata that does not follow the KServe V2 protocol; give a serv"
+    ):
+        discovered({"inputs": inputs} if inputs else [], None, Asked(), "m")  # type: ignore[arg-type]
 
 
 def test_grpc_says_the_same() -> None:
@@ -518,18 +422,3 @@ def test_grpc_says_the_same() -> None:
 def test_grpc_leaves_a_batch_size_of_0_out() -> None:
     with pytest.raises(TargetError, match=r"^has max_batch_size 0, so the batch"):
         discovered(metadata(PIXELS), {"name": "m"}, Asked(), "m")
-
-
-@pytest.mark.parametrize(
-    ("inputs", "payload"),
-    [
-        ((), "random"),
-        ((Input("a", "FP32", (8,), "random"), Input("b", "UINT8", (3, 8, 8), "picture")), "uint8"),
-        ((Input("a", "INT64", (77,), "ids"), Input("b", "FP16", (3, 8, 8), "picture")), "fp16"),
-        ((Input("a", "INT64", (77,), "ids"), Input("b", "INT64", (77,), "ones")), "text"),
-        ((Input("a", "BYTES", (1,), "text"),), "text"),
-        ((Input("a", "BYTES", (1,), "jpeg"), Input("b", "FP32", (3, 8, 8), "picture")), "jpeg"),
-    ],
-)
-def test_payloads(inputs: tuple[Input, ...], payload: Payload) -> None:
-    assert payload_of(Contract(inputs)) == payload

@@ -1,7 +1,7 @@
 """An ensemble's counters, put together from what a real tritonserver 2.51 answered, over both protocols."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -16,24 +16,19 @@ from users.triton import api
 from users.triton.api import queues_of
 from users.triton.counters import counter_reader
 
+Json = dict[str, Any]
 
-def stats_of(
-    name: str, success: int, fail: int, images: int, ns: tuple[int, ...], sizes: dict[int, int]
-) -> dict[str, Any]:
+
+def stats_of(name: str, good: int, fail: int, images: int, ns: Sequence[int], sizes: dict[int, int]) -> Json:
     """One model's entry; `ns` are queue, input, infer and output, `sizes` executions by batch size."""
     parts = ("queue", "compute_input", "compute_infer", "compute_output")
-    stats = {part: {"count": success, "ns": spent} for part, spent in zip(parts, ns, strict=True)}
+    stats = {part: {"count": good, "ns": spent} for part, spent in zip(parts, ns, strict=True)}
+    infers = {size: {"count": times, "ns": 1_000 * size} for size, times in sizes.items()}
     return {
-        "name": name,
-        "version": "1",
-        "inference_count": images,
-        "execution_count": sum(sizes.values()),
-        "inference_stats": {"success": {"count": success}, "fail": {"count": fail}, **stats},
-        "batch_stats": [
-            {"batch_size": size, "compute_infer": {"count": times, "ns": 1_000 * size}}
-            for size, times in sizes.items()
-        ],
-    }
+        "name": name, "version": "1", "inference_count": images, "execution_count": sum(sizes.values()),
+        "inference_stats": {"success": {"count": good}, "fail": {"count": fail}, **stats},
+        "batch_stats": [{"batch_size": size, "compute_infer": infer} for size, infer in infers.items()],
+    }  # fmt: skip
 
 
 STATS = {
@@ -51,28 +46,16 @@ COUNTERS = {
     "queue_ns": 89_800, "input_ns": 700, "decode_ns": 84_000, "compute_ns": 1_376_000, "output_ns": 6_000,
 }  # fmt: skip
 BATCHES = {"3": [2, 3_000], "6": [4, 6_000]}
-STEPS = {
-    "decode_jpeg": {
-        "successes": 12, "executions": 12, "queue_ns": 1_800, "work_ns": 86_820, "executing_ns": 3_000,
-    },
-    "clip": {
-        "successes": 10, "executions": 6, "queue_ns": 88_000, "work_ns": 1_379_880, "executing_ns": 9_000,
-    },
-}  # fmt: skip
+TOLD = ("successes", "executions", "queue_ns", "work_ns", "executing_ns")
+FIGURES = {"decode_jpeg": (12, 12, 1_800, 86_820, 3_000), "clip": (10, 6, 88_000, 1_379_880, 9_000)}
+STEPS = {name: dict(zip(TOLD, figures, strict=True)) for name, figures in FIGURES.items()}
 ALL = COUNTERS | {"batches": BATCHES, "steps": STEPS}
 ENSEMBLE = {
-    "name": "clip_jpeg",
-    "platform": "ensemble",
-    "max_batch_size": 32,
-    "instance_group": [],
+    "name": "clip_jpeg", "platform": "ensemble", "max_batch_size": 32, "instance_group": [],
     "ensemble_scheduling": {"step": [{"model_name": "decode_jpeg"}, {"model_name": "clip"}]},
-}
-CLIP = {
-    "name": "clip",
-    "max_batch_size": 16,
-    "instance_group": [{"count": 2}],
-    "dynamic_batching": {"max_queue_delay_microseconds": 500},
-}
+}  # fmt: skip
+BATCHING = {"max_queue_delay_microseconds": 500}
+CLIP = {"name": "clip", "max_batch_size": 16, "instance_group": [{"count": 2}], "dynamic_batching": BATCHING}
 PIXELS = json.loads(json.dumps(ENSEMBLE).replace("_jpeg", "_uint8"))
 DECODE = {"name": "decode_jpeg", "backend": "python", "instance_group": [{"count": 3}]}
 CONFIGS = {"clip_jpeg": ENSEMBLE, "clip_uint8": PIXELS, "clip": CLIP, "decode_jpeg": DECODE}
@@ -91,10 +74,9 @@ def answering(stats: dict[str, Any] = STATS, asked: list[str] | None = None) -> 
         path = environ["PATH_INFO"]
         if asked is not None:
             asked.append(path)
-        if path == "/v2/models/stats":
-            told: Any = stats
-        else:
-            told = CONFIGS.get(path.split("/")[3]) if path.endswith("/config") else None
+        told: Any = stats if path == "/v2/models/stats" else None
+        if path.endswith("/config"):
+            told = CONFIGS.get(path.split("/")[3])
         start("200 OK" if told else "400 Bad Request", [("Content-Type", "application/json")])
         return [json.dumps(told).encode()]
 
@@ -147,10 +129,8 @@ def test_others_requests_to_the_model_are_counted() -> None:
 
 def test_a_step_that_is_not_told_of() -> None:
     with answering({"model_stats": STATS["model_stats"][:3]}) as address:
-        assert read_counters(triton(address)) == {
-            "error": "the counters of onnx-jpeg-http cannot be read (bad-reply)",
-            "error_kind": "bad-reply",
-        }
+        sentence = "the counters of onnx-jpeg-http cannot be read (bad-reply)"
+        assert read_counters(triton(address)) == {"error": sentence, "error_kind": "bad-reply"}
 
 
 def test_the_set_up_is_that_of_the_model_that_computes() -> None:

@@ -17,9 +17,7 @@ from users.triton.model_control import configured, groups
         ([[0], [1]], 2, [(1, [0, 1])]),
     ],
 )
-def test_instances_are_shared_out_over_gpus(
-    gpus: list[list[int]], instances: int, made: list[tuple[int, list[int]]]
-) -> None:
+def test_instances_are_shared_out_over_gpus(gpus: list[list[int]], instances: int, made: object) -> None:
     kind = "KIND_GPU" if gpus else "KIND_CPU"
     own = [{"name": f"g{n}", "kind": kind, "count": 2, "gpus": some} for n, some in enumerate(gpus or [[]])]
     found = list(groups(own, instances))

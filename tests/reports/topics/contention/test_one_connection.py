@@ -31,8 +31,7 @@ def by_turns(server_s: float) -> dict[str, float]:
 
 
 def judged(rates: dict[str, float], server_s: float, folder: Path, again_per_10k: int = 7) -> Conclusion:
-    compute_ns = round((server_s - 0.0001) * 1e9)
-    book = arms(a_study(), rates, compute_ns=compute_ns, again_per_10k=again_per_10k)
+    book = arms(a_study(), rates, compute_ns=round((server_s - 0.0001) * 1e9), again_per_10k=again_per_10k)
     return the_verdict(book, folder)
 
 
@@ -45,14 +44,10 @@ def asked(verdict: Conclusion) -> ExperimentAnswer:
     ("server_s", "of_grpc", "said"),
     [
         (0.005, "0.875", "without the server's 5.0 ms and a round trip of 14.0 ms, 133 of 152 ms a request"),
-        (0.050, "0.675", "without the server's 50.0 ms and a round trip of 14.0 ms, 133 of 197 ms a request"),
-        (0.200, "0.383", "without the server's 200 ms and a round trip of 14.0 ms, 133 of 347 ms a request"),
         (1.000, "0.116", "without the server's 1,000 ms and a round trip of 14.0 ms, 133 of 1,150 ms"),
     ],
 )
-def test_the_servers_own_time_does_not_refute_that_connections_are_few(
-    tmp_path: Path, server_s: float, of_grpc: str, said: str
-) -> None:
+def test_the_servers_time_refutes_nothing(tmp_path: Path, server_s: float, of_grpc: str, said: str) -> None:
     verdict = judged(by_link(server_s), server_s, tmp_path)
     found = asked(verdict)
     assert found.says == {"connections": "for"}
@@ -74,9 +69,7 @@ def test_where_the_server_takes_nearly_the_whole_turn_it_is_no_test(tmp_path: Pa
     ("server_s", "says"),
     [(0.050, {"connections": "against"}), (0.130, {"connections": "against"}), (0.500, {})],
 )
-def test_turns_that_are_slow_for_the_server_alone_are_no_evidence_for_connections(
-    tmp_path: Path, server_s: float, says: dict[str, str]
-) -> None:
+def test_turns_of_a_slow_server_are_no_sign(tmp_path: Path, server_s: float, says: dict[str, str]) -> None:
     """Though HTTP and gRPC carry exactly the same over one connection, and 16 bring both back."""
     verdict = judged(by_turns(server_s), server_s, tmp_path)
     assert asked(verdict).says == says
@@ -92,9 +85,7 @@ def test_a_round_trip_for_each_request_is_no_slow_connection(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("link_s", [0.066, 0.280])
-def test_a_connection_that_carries_http_otherwise_than_grpc_is_no_evidence(
-    tmp_path: Path, link_s: float
-) -> None:
+def test_a_connection_that_carries_http_otherwise_is_no_evidence(tmp_path: Path, link_s: float) -> None:
     """Twice as fast, and half as fast: each has a cause that the other has not."""
     rates = by_link(0.050) | {"R1": 1 / (link_s + TRIP_S + 0.050)}
     verdict = judged(rates, 0.050, tmp_path)
@@ -176,16 +167,12 @@ def test_losses_that_were_not_counted_are_not_called_none(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("whole", "server", "trip", "busy", "times"),
     [
-        (183.0, 50.0, 0.0, 133.0, 183 / 133),
         (197.0, 50.0, 14.0, 133.0, 197 / 133),
         (100.0, 89.0, 0.0, 11.0, 100 / 11),
-        (100.0, 95.0, 0.0, 5.0, 10.0),
         (50.0, 60.0, 14.0, 0.0, 10.0),
     ],
 )
-def test_a_turn_without_what_keeps_the_connection_idle(
-    whole: float, server: float, trip: float, busy: float, times: float
-) -> None:
+def test_a_turn_less_idle_time(whole: float, server: float, trip: float, busy: float, times: float) -> None:
     turn = Turn(whole, server, trip)
     assert (turn.busy_ns, turn.sure) == (busy, times < 10)
     assert turn.times == pytest.approx(times)

@@ -80,5 +80,4 @@ def test_a_case_is_of_one_model_of_one_server(tmp_path: Path) -> None:
 
 
 def test_of_two_endpoints_by_one_protocol_none_is_an_arm(tmp_path: Path) -> None:
-    study = load_study(many(a={}, b={"codec": "v2-json"}, c=GRPC).write(tmp_path))
-    assert list(cases(study)) == []
+    assert list(cases(load_study(many(a={}, b={"codec": "v2-json"}, c=GRPC).write(tmp_path)))) == []

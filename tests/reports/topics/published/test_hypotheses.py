@@ -53,9 +53,7 @@ def found(book: Book, folder: Path, code: str) -> Hypothesis:
     ("http_ms", "grpc_ms", "verdict"),
     [(200, 150, "true"), (200, 205, "false"), (200, 300, "false"), (200, 179, "true"), (200, 182, "true")],
 )
-def test_h1_needs_a_lower_median_latency(
-    tmp_path: Path, http_ms: float, grpc_ms: float, verdict: str
-) -> None:
+def test_h1_needs_a_lower_p50(tmp_path: Path, http_ms: float, grpc_ms: float, verdict: str) -> None:
     book = a_study()
     serial(book, 1, http_ms, grpc_ms)
     assert found(book, tmp_path, "H1").verdict == verdict
@@ -71,8 +69,7 @@ def test_h1_states_its_figures_and_what_they_concluded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at_16", "at_32", "verdict"),
-    [(1.02, 0.97, "true"), (1.6, 1.7, "false"), (1.05, 1.6, "partly")],
+    ("at_16", "at_32", "verdict"), [(1.02, 0.97, "true"), (1.6, 1.7, "false"), (1.05, 1.6, "partly")]
 )
 def test_h2_is_of_every_large_batch(tmp_path: Path, at_16: float, at_32: float, verdict: str) -> None:
     book = a_study()
@@ -85,9 +82,7 @@ def test_h2_is_of_every_large_batch(tmp_path: Path, at_16: float, at_32: float, 
 
 
 @pytest.mark.parametrize(("grpc", "verdict"), [(7.4, "false"), (41.0, "false"), (60.0, "true")])
-def test_h3_is_of_one_grpc_connection_against_a_connection_for_each(
-    tmp_path: Path, grpc: float, verdict: str
-) -> None:
+def test_h3_is_of_one_grpc_connection_against_16(tmp_path: Path, grpc: float, verdict: str) -> None:
     book = a_study()
     many_users(book, 42.0, grpc)
     an_arm(book, "R4", 80.0)
@@ -107,8 +102,7 @@ def test_repeats_that_do_not_agree_leave_it_open(tmp_path: Path) -> None:
 def test_one_run_allows_no_verdict(tmp_path: Path) -> None:
     book = a_study()
     many_users(book, 42.0, 7.4, repeats=1)
-    study = studied(book, tmp_path)
-    table = hypotheses_table(study)
+    table = hypotheses_table(studied(book, tmp_path))
     assert texts(table)[2][:3] == ["H3", "gRPC wins under high concurrency by multiplexing", "inconclusive"]
     assert notes_at(table, 2, 2) == [
         "with one run behind a figure, this may be chance; rerun with --repeats 5 to confirm"

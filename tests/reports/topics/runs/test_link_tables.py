@@ -59,18 +59,16 @@ def test_a_host_tells_of_itself_and_what_it_does_not_is_a_dash(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("offset_ns", "doubt_ns", "text"),
-    [(None, None, "–"), (2 * MS, None, "2.00"), (0, 50_000, "0 ± 0.0500")],
+    ("offset_ns", "doubt_ns", "text"), [(None, None, "–"), (2 * MS, None, "2.00"), (0, 50_000, "0 ± 0.0500")]
 )
-def test_a_clock_is_as_far_off_as_its_doubt_allows(
-    offset_ns: float | None, doubt_ns: float | None, text: str
-) -> None:
+def test_a_clock_is_off_with_its_doubt(offset_ns: float | None, doubt_ns: float | None, text: str) -> None:
     assert clock(offset_ns, doubt_ns) == text
 
 
-def test_older_studies_have_neither_table(tmp_path: Path) -> None:
+def test_older_studies_have_no_such_tables(tmp_path: Path) -> None:
     study = load_study(example().write(tmp_path))
     assert (links(study).rows, hosts(study).rows) == ((), ())
+    assert "What is sent and read" not in [table.title for table in origins(study)]
 
 
 def doubts(study: Study, code: str) -> list[list[Caveat]]:
@@ -91,17 +89,12 @@ def test_a_link_that_is_not_as_asked_is_doubted_in_every_run_over_it(tmp_path: P
     ("asked", "text"),
     [
         ({"workers": 4}, "workers asked for: 4, used: 1"),
-        (
-            {"workers": 4, "hosts": 2},
-            "workers asked for: 4, used: 1; hosts asked for: 2, used: 1",
-        ),
+        ({"workers": 4, "hosts": 2}, "workers asked for: 4, used: 1; hosts asked for: 2, used: 1"),
         ({"workers": 0, "hosts": 0}, None),
         ({"workers": 1, "hosts": 1}, None),
     ],
 )
-def test_a_topology_that_is_not_as_asked_disqualifies(
-    tmp_path: Path, asked: dict[str, int], text: str | None
-) -> None:
+def test_another_topology_disqualifies(tmp_path: Path, asked: dict[str, int], text: str | None) -> None:
     book = Book()
     book.add("onnx-grpc", 1, 1, {"w0": [MS] * 50}, axes=axes_of("R2", "", many=False) | asked)
     study = load_study(book.write(tmp_path))
@@ -137,8 +130,3 @@ def test_how_endpoints_are_asked_is_shown_as_far_as_the_header_says(tmp_path: Pa
         ],
         ["bare", "v2-binary", "siglip", "–", "–", "–", "–"],
     ]
-
-
-def test_of_the_model_of_all_presets_it_is_known(tmp_path: Path) -> None:
-    study = load_study(example().write(tmp_path))
-    assert "What is sent and read" not in [table.title for table in origins(study)]

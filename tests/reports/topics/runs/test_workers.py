@@ -52,12 +52,6 @@ def test_each_worker_is_summed_by_its_own_records(tmp_path: Path) -> None:
     assert second.loop_lag_p99_ns == pytest.approx(3 * MS, rel=1e-3)
 
 
-def test_the_parts_add_up_to_the_run(tmp_path: Path) -> None:
-    run = two_workers(tmp_path)
-    assert sum(part.requests for part in run.per_worker) == run.counts.requests
-    assert sum(part.images for part in run.per_worker) == run.counts.images
-
-
 def test_windows_of_many_seconds_give_the_same(tmp_path: Path) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [20 * MS] * 200})
@@ -80,15 +74,9 @@ def test_a_worker_that_did_nothing_is_listed_and_a_run_that_was_not_begun_has_no
 def test_the_table_has_a_row_for_each_worker(tmp_path: Path) -> None:
     two_workers(tmp_path)
     table = per_worker(load_study(tmp_path))
-    assert texts(table) == [
-        [
-            *("onnx-http/b2/c3", "w1", "2", "200", "0", "100", "20.0", "20.0", "–"),
-            *("–", "–", "–", "4.00"),
-        ],
-        [
-            *("onnx-http/b2/c3", "w0", "1", "103", "3", "50.0", "40.0", "40.0", "–"),
-            *("30.0", "3.0", "2", "4.00"),
-        ],
+    assert [" ".join(row) for row in texts(table)] == [
+        "onnx-http/b2/c3 w1 2 200 0 100 20.0 20.0 – – – – 4.00",
+        "onnx-http/b2/c3 w0 1 103 3 50.0 40.0 40.0 – 30.0 3.0 2 4.00",
     ]
     assert notes_at(table, 0, 1) == [f"p50 50.0 % below the others' median{HINT}"]
     assert notes_at(table, 1, 1) == [f"p50 100 % above the others' median{HINT}"]
@@ -109,7 +97,6 @@ def test_many_rows_are_folded(tmp_path: Path) -> None:
     ("one", "others", "said"),
     [
         (share(200), [share(200), share(210)], []),
-        (share(200), [], []),
         (share(125), [share(100), share(100)], []),
         (share(126), [share(100), share(100)], ["requests a user 26.0 % above the others' median"]),
         (share(300, users=3), [share(200), share(200)], []),
@@ -117,16 +104,13 @@ def test_many_rows_are_folded(tmp_path: Path) -> None:
         (share(200, p50_ms=14), [share(200)], ["p50 40.0 % above the others' median"]),
         (share(90, p50_ms=14), [share(99)], []),
         (share(0), [share(200)], ["no request, while others made some"]),
-        (share(0, users=None), [share(20)], ["no request, while others made some"]),
         (share(0, users=0), [share(200)], []),
         (share(0), [share(0)], []),
         (share(200), [share(0), share(200)], []),
         (share(2_000), [share(20, p50_ms=2_000), share(2_000)], []),
     ],
 )
-def test_what_sets_a_worker_apart_is_a_hint(
-    one: WorkerShare, others: list[WorkerShare], said: list[str]
-) -> None:
+def test_what_sets_one_apart_is_a_hint(one: WorkerShare, others: list[WorkerShare], said: list[str]) -> None:
     assert list(hints("closed", one, others)) == [f"{text}{HINT}" for text in said]
 
 

@@ -77,8 +77,7 @@ def test_curves_have_figures_intervals_the_knee_and_the_law(tmp_path: Path) -> N
     assert (grpc["name"], grpc["knee"]) == ("onnx-grpc, batch 1", 4)
     assert [point["users"] for point in grpc["points"]] == [1, 2, 4, 8, 16, 32]
     assert all(point["rate_low"] <= point["rate"] <= point["rate_high"] for point in grpc["points"])
-    peak = max(grpc["fit"], key=lambda at: at[1])
-    assert peak[0] == pytest.approx((0.9 / 0.004) ** 0.5, rel=0.1)
+    assert max(grpc["fit"], key=lambda at: at[1])[0] == pytest.approx((0.9 / 0.004) ** 0.5, rel=0.1)
     assert [at[0] for at in (grpc["fit"][0], grpc["fit"][-1])] == [1, 32]
     assert chart.notes == (
         "Knee of onnx-http, batch 1: 16 users; 95 % of the highest images/s from 32 on.",
@@ -117,9 +116,7 @@ def test_the_time_axis_has_every_run_with_what_is_aside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("told", [{}, {"spread_milli_images": 20_000}])
-def test_images_are_said_to_be_spread_only_where_the_ledger_tells(
-    tmp_path: Path, told: dict[str, int]
-) -> None:
+def test_images_are_said_to_be_spread_where_the_ledger_tells(tmp_path: Path, told: dict[str, int]) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 40})
     for record in book.measured(tag):
@@ -130,10 +127,8 @@ def test_images_are_said_to_be_spread_only_where_the_ledger_tells(
 def test_a_long_study_has_no_more_points_than_can_be_drawn(tmp_path: Path) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 40})
-    last = {**book.measured(tag)[0], "second": FIRST_SECOND + 2 * MOST_POINTS}
-    book.records.append(last)
-    study = study_of(book, tmp_path)
-    chart = drawn(timeline_chart(study))
+    book.records.append({**book.measured(tag)[0], "second": FIRST_SECOND + 2 * MOST_POINTS})
+    chart = drawn(timeline_chart(study_of(book, tmp_path)))
     assert len(chart.data["t_s"]) <= MOST_POINTS + 1
     assert chart.data["runs"][0]["to"] > 2 * MOST_POINTS
 
@@ -158,8 +153,5 @@ def test_only_the_pages_own_scripts_may_run() -> None:
     assert len(page_scripts(drawn=False)[0]) < 20_000 < len(page_scripts(drawn=True)[0])
 
 
-@pytest.mark.parametrize(
-    ("value", "kept"), [(None, None), (0.0, 0.0), (1234.56, 1235.0), (0.0123456, 0.01235)]
-)
-def test_four_digits_are_enough_to_draw(value: float | None, kept: float | None) -> None:
-    assert rounded(value) == kept
+def test_four_digits_are_enough_to_draw() -> None:
+    assert [*map(rounded, (None, 0.0, 1234.56, 0.0123456))] == [None, 0.0, 1235.0, 0.01235]

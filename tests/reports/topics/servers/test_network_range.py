@@ -46,9 +46,7 @@ def test_what_may_be_the_networks_is_a_column_of_its_own_and_counts_as_unexplain
 
 
 @pytest.mark.parametrize(("least_ms", "most_ms"), [(None, None), (2.0, None)])
-def test_without_a_range_there_is_no_such_column(
-    tmp_path: Path, least_ms: float | None, most_ms: float | None
-) -> None:
+def test_no_range_has_no_such_column(tmp_path: Path, least_ms: float | None, most_ms: float | None) -> None:
     table = where_the_time_goes(ranged(tmp_path, least_ms, most_ms))
     assert "net?" not in table.heads
     assert RANGE not in table.caption
@@ -74,9 +72,7 @@ def test_a_range_of_nothing_is_not_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("most_ms", "written"), [(7.0, "7.0"), (None, "")])
-def test_both_ends_are_in_cells_csv_and_its_sum_stays(
-    tmp_path: Path, most_ms: float | None, written: str
-) -> None:
+def test_both_ends_are_in_cells_csv(tmp_path: Path, most_ms: float | None, written: str) -> None:
     (row,) = csv.DictReader(io.StringIO(render_csv(ranged(tmp_path, 2.0, most_ms))))
     assert (row["network_ms"], row["network_most_ms"]) == ("2.0", written)
     assert float(row["unexplained_ms"]) == pytest.approx(7.9)

@@ -8,40 +8,33 @@ import pytest
 from reports.ledger.ledger import LedgerError
 from reports.page.table import Table
 from reports.study.study import Study, load_study, notices
-from reports.topics.report import build_page
 from reports.topics.servers.operators import ON_GPU, ONLY_CPU, operator_tables, published
 from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.open_load import notes_at, texts
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+def operator(name: str, nodes: int, time_ns: int, share: float) -> dict[str, Any]:
+    return {"operator": name, "nodes": nodes, "time_ns": time_ns, "share": share}
+
+
+def latency(batch: int, mean_ns: float, min_ns: float, max_ns: float) -> dict[str, Any]:
+    return {"batch": batch, "iterations": 10, "mean_ns": mean_ns, "min_ns": min_ns, "max_ns": max_ns}
+
+
 RECORD: dict[str, Any] = {
-    "kind": "operators",
-    "model": "ViT-B-32",
-    "weights": "random (seed 0)",
-    "onnxruntime": "1.31.1",
-    "batch": 1,
-    "inferences": 10,
-    "inference_ns": 50_400_000,
-    "file_bytes": 351_491_576,
-    "file_nodes": 2_091,
-    "executed_nodes": 960,
-    "opset": 17,
-    "session_ns": [1_430_000_000, 625_000_000, 572_000_000],
-    "asked": [CPU],
-    "providers": {CPU: 960},
-    "fallbacks": [],
+    **{"kind": "operators", "model": "ViT-B-32", "weights": "random (seed 0)", "onnxruntime": "1.31.1"},
+    **{"batch": 1, "inferences": 10, "inference_ns": 50_400_000, "file_bytes": 351_491_576, "opset": 17},
+    **{"file_nodes": 2_091, "executed_nodes": 960, "session_ns": [1_430_000_000, 625_000_000, 572_000_000]},
+    **{"asked": [CPU], "providers": {CPU: 960}, "fallbacks": []},
     "operators": [
-        {"operator": "MatMul", "nodes": 61, "time_ns": 37_500_000, "share": 0.75},
-        {"operator": "Concat", "nodes": 98, "time_ns": 12_100_000, "share": 0.242},
-        {"operator": "Add", "nodes": 49, "time_ns": 200_000, "share": 0.004},
-        {"operator": "Sqrt", "nodes": 24, "time_ns": 150_000, "share": 0.003},
-        {"operator": "Clip", "nodes": 1, "time_ns": 50_000, "share": 0.001},
+        *(operator("MatMul", 61, 37_500_000, 0.75), operator("Concat", 98, 12_100_000, 0.242)),
+        *(operator("Add", 49, 200_000, 0.004), operator("Sqrt", 24, 150_000, 0.003)),
+        operator("Clip", 1, 50_000, 0.001),
     ],
-    "latencies": [
-        {"batch": 1, "iterations": 10, "mean_ns": 50_000_000, "min_ns": 48_000_000, "max_ns": 61_000_000},
-        {"batch": 64, "iterations": 10, "mean_ns": 3e9, "min_ns": 2.9e9, "max_ns": 3.2e9},
-    ],
+    "latencies": [latency(1, 50_000_000, 48_000_000, 61_000_000), latency(64, 3e9, 2.9e9, 3.2e9)],
 }
 
 
@@ -103,12 +96,6 @@ def test_on_another_provider_what_fell_back_is_named(tmp_path: Path) -> None:
     assert texts(none["ONNX Runtime 1.31.1: file and session"])[-1][1] == "none"
 
 
-def test_a_page_has_the_section(tmp_path: Path) -> None:
-    page = build_page(written(tmp_path), "results/x")
-    (section,) = [section for section in page.sections if section.heading == "Operators"]
-    assert len(section.tables) == 3
-
-
 def test_a_profile_that_failed_is_a_notice(tmp_path: Path) -> None:
     book = Book()
     book.records.append({"kind": "operators", "error": "python -m server profile ended with 2: no file"})
@@ -120,14 +107,6 @@ def test_a_profile_that_failed_is_a_notice(tmp_path: Path) -> None:
     )
     assert list(operator_tables(study)) == []
     assert study.status == "complete"
-
-
-def test_a_study_without_one_says_nothing_of_it(tmp_path: Path) -> None:
-    book = Book()
-    book.add("onnx-http", 1, 1, {"w0": [9 * MS] * 30})
-    study = load_study(book.write(tmp_path))
-    assert study.operators is None
-    assert list(operator_tables(study)) == []
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ def read(answer: Any, vectors: str, dimension: int = 0, **more: Any) -> NDArray[
         ("data[].embedding", {"data": [{"embedding": [1]}, {"embedding": [2]}]}, [[1], [2]]),
         (" .data[].embedding", {"data": [{"embedding": [1]}]}, [[1]]),
         ("", [1, 2], [[1, 2]]),
-        (".", [1, 2], [[1, 2]]),
         ("[]", [[1], [2]], [[1], [2]]),
         ("[][0]", [[[1], [9]], [[2], [9]]], [[1], [2]]),
         ("[1]", [[1], [2]], [[2]]),
@@ -52,7 +51,7 @@ def test_a_path_finds(path: str, answer: Any, found: list[Any]) -> None:
 @pytest.mark.parametrize("path", ["a..b", "a[", "a[x]", "[-1]", "a.", "$.data[*]", "a[1]]", "[]x."])
 def test_what_is_no_path(path: str) -> None:
     with pytest.raises(
-        ValueError, match=r"^answer.vectors: '.*' is not a path; give one such as data\[\].embedding"
+        ValueError, match=r"^answer.vectors: '.*' is not a path; give one such as data\[\].emb"
     ):
         AnswerPath(path, "answer.vectors")
 
@@ -62,8 +61,8 @@ def test_what_is_no_path(path: str) -> None:
     [
         (
             "data[].embedding",
-            {"data": [{"object": "e", "index": 0, "vector": [1]}]},
-            "no 'embedding' in data[0], which has object, index, vector",
+            {"data": [{"index": 0, "v": 1}]},
+            "no 'embedding' in data[0], which has index, v",
         ),
         ("data[].embedding", {"error": "busy"}, "no 'data' in the answer, which has error"),
         ("data[].embedding", {"data": []}, "nothing in data, which is an empty list"),
@@ -73,7 +72,6 @@ def test_what_is_no_path(path: str) -> None:
         ("[0]", "text", "no [0] in the answer, which is a text of 4"),
         ("[]", {}, "no [] in the answer, which has nothing"),
         ("a.b", {"a": None}, "no 'b' in a, which is null"),
-        ("a.b", {"a": [{"b": 1}]}, "no 'b' in a, which is a list of 1"),
         ("a.b.c", {"a": {"b": 0.25}}, "no 'c' in a.b, which is 0.25"),
     ],
 )
@@ -94,7 +92,6 @@ def test_a_long_list_of_keys_is_cut() -> None:
 def test_lists_of_numbers() -> None:
     assert np.array_equal(read(openai(0, 1, 2), "data[].embedding"), ROWS)
     assert np.array_equal(read({"embeddings": LISTS}, "embeddings"), ROWS)
-    assert np.array_equal(read({"embeddings": LISTS}, "embeddings[]"), ROWS)
     assert np.array_equal(read(LISTS, "."), ROWS)
     assert np.array_equal(read(LISTS[1], ""), ROWS[1:2])
     assert np.array_equal(read([[1, 2], [3, 4.5]], "[]"), np.array([[1, 2], [3, 4.5]], np.float32))
@@ -119,21 +116,17 @@ def test_rows_are_put_in_their_order() -> None:
 @pytest.mark.parametrize(("dtype", "close"), [("float32", 0), ("float16", 2e-3), ("float64", 0)])
 def test_base64(dtype: str, close: float) -> None:
     texts = [base64.b64encode(row.astype(dtype).tobytes()).decode() for row in ROWS]
-    answer = {"data": [{"embedding": text} for text in texts]}
-    assert np.allclose(
-        read(answer, "data[].embedding", encoding="base64", dtype=dtype), ROWS, atol=close, rtol=0
-    )
-    whole = base64.b64encode(ROWS.astype(dtype).tobytes()).decode()
-    assert np.allclose(read({"b": whole}, "b", 8, encoding="base64", dtype=dtype), ROWS, atol=close, rtol=0)
+    texts.append(base64.b64encode(ROWS.astype(dtype).tobytes()).decode())
+    for answer, path in (({"a": texts[:-1]}, "a[]"), ({"a": texts[-1]}, "a")):
+        found = read(answer, path, 8, encoding="base64", dtype=dtype)
+        assert np.allclose(found, ROWS, atol=close, rtol=0)
 
 
 def test_raw_numbers() -> None:
     assert np.array_equal(read(ROWS.tobytes(), "", 8, encoding="raw"), ROWS)
     assert np.array_equal(read(ROWS[:1].tobytes(), ".", encoding="raw"), ROWS[:1])
     half = ROWS.astype(np.float16)
-    assert np.array_equal(
-        read(half.tobytes(), "", 8, encoding="raw", dtype="float16"), half.astype(np.float32)
-    )
+    assert np.array_equal(read(half.tobytes(), "", 8, encoding="raw", dtype="float16"), half)
 
 
 def test_messagepack_has_bytes() -> None:
@@ -145,8 +138,7 @@ def test_messagepack_has_bytes() -> None:
 
 
 def npy(array: NDArray[Any]) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
+    np.save(file := io.BytesIO(), array)
     return file.getvalue()
 
 
@@ -166,9 +158,7 @@ def test_json_in_a_string() -> None:
 
 def test_nan_is_read_where_json_has_none() -> None:
     made = read(b'{"predictions": [[1.5, NaN], [Infinity, 2]]}', "predictions[]")
-    assert made[0, 0] == 1.5
-    assert np.isnan(made[0, 1])
-    assert np.isinf(made[1, 0])
+    assert np.array_equal(made, [[1.5, np.nan], [np.inf, 2]], equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +168,6 @@ def test_nan_is_read_where_json_has_none() -> None:
         ([0.5, 1.5], "[]", {}, "[]: is 0.5, not a list of numbers; fix"),
         ({"a": [[[1.0], [2.0]], [[3.0], [4.0]]]}, "a[]", {}, "a[]: has shape [2, 2, 1], not one vector"),
         ({"a": [[1.0], [2.0, 3.0]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
-        ({"a": [["x"], ["y"]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
         ({"a": [[{}]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
         ({"a": [1.0]}, "a", {"encoding": "base64"}, "a: is a list of 1, not a text; fix answer.encoding"),
         ({"a": "0.1, 2"}, "a", {"encoding": "base64"}, "a: is not base64 ("),

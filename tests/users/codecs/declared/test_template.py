@@ -49,19 +49,11 @@ def sent(value: Any, *things: Thing, **more: Any) -> Any:
     return orjson.loads(body)
 
 
-def test_a_list_is_repeated_for_a_batch() -> None:
-    value = {"model": "clip", "n": 1, "input": ["$data_url"]}
-    assert sent(value) == {"model": "clip", "n": 1, "input": [URLS[0]]}
-    assert sent(value, ONE, TWO) == {"model": "clip", "n": 1, "input": URLS}
-
-
 def test_objects_in_a_list_are_repeated() -> None:
     value = {"data": [{"blob": "$jpeg_base64", "of": {"text": "$text"}}], "tags": ["x"], "flag": True}
-    assert sent(value, ONE, TWO) == {
-        "data": [{"blob": BASE64[0], "of": {"text": 'a "1"'}}, {"blob": BASE64[1], "of": {"text": 'a "2"'}}],
-        "tags": ["x"],
-        "flag": True,
-    }
+    items = [{"blob": BASE64[at], "of": {"text": f'a "{at + 1}"'}} for at in range(2)]
+    assert sent(value, ONE, TWO) == {"data": items, "tags": ["x"], "flag": True}
+    assert sent(value) == {"data": items[:1], "tags": ["x"], "flag": True}
 
 
 def test_a_list_may_be_all_of_it() -> None:
@@ -72,8 +64,8 @@ def test_a_list_may_be_all_of_it() -> None:
 def test_only_the_element_of_an_item_is_repeated() -> None:
     value = {"content": [{"text": "first"}, {"image": "$jpeg_base64"}, {"text": "last"}]}
     images = [{"image": text} for text in BASE64]
-    expected = {"content": [{"text": "first"}, *images, {"text": "last"}]}
-    assert sent(value, ONE, TWO, repeat="content") == expected
+    found = sent(value, ONE, TWO, repeat="content")
+    assert found == {"content": [{"text": "first"}, *images, {"text": "last"}]}
 
 
 def test_one_of_two_arrays_is_named() -> None:
@@ -95,16 +87,14 @@ def test_pixels_are_nested_lists() -> None:
     value = {"instances": [{"pixels": "$pixels"}]}
     pixels = [[[1.5, 1.5]]] * 3, [[[2.5, 2.5]]] * 3
     assert sent(value, ONE, TWO) == {"instances": [{"pixels": one} for one in pixels]}
-    body, content_type = Template("msgpack", value).render([TWO])
+
+
+def test_bytes_and_pixels_go_by_msgpack() -> None:
+    body, content_type = Template("msgpack", [{"a": "$jpeg", "b": "$pixels", "n": 2}]).render([ONE, TWO])
     assert content_type == "application/msgpack"
-    assert msgpack.unpackb(body) == {"instances": [{"pixels": pixels[1]}]}
-
-
-def test_bytes_go_by_msgpack() -> None:
-    body, _ = Template("msgpack", {"image": "$jpeg", "n": 2}, max_batch=1).render([ONE])
-    assert msgpack.unpackb(body) == {"image": ONE.jpeg, "n": 2}
-    body, _ = Template("msgpack", ["$jpeg"]).render([ONE, TWO])
-    assert msgpack.unpackb(body) == [ONE.jpeg, TWO.jpeg]
+    pixels = [[[1.5, 1.5]]] * 3, [[[2.5, 2.5]]] * 3
+    things = zip((ONE, TWO), pixels, strict=True)
+    assert msgpack.unpackb(body) == [{"a": one.jpeg, "b": numbers, "n": 2} for one, numbers in things]
 
 
 def test_a_body_may_be_the_file_or_a_text() -> None:
@@ -119,22 +109,20 @@ def parts_of(value: Any, *things: Thing, **more: Any) -> list[tuple[str, str, st
     assert content_type == f"multipart/form-data; boundary={BOUNDARY}"
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
     form = email.message_from_bytes(head + body, policy=email.policy.HTTP)
-    found = []
-    for part in form.iter_parts():
-        name = part.get_param("name", header="content-disposition")
-        kind = str(part.get("Content-Type", ""))
-        found.append((str(name), part.get_filename() or "", kind, part.get_payload(decode=True)))
-    return found
+    return [
+        (
+            str(part.get_param("name", header="content-disposition")), part.get_filename() or "",
+            str(part.get("Content-Type", "")), part.get_payload(decode=True),
+        )
+        for part in form.iter_parts()
+    ]  # fmt: skip
 
 
 def test_a_form_has_files_and_fields() -> None:
     value = {"entries": '{"a": 1}', "flag": True, "n": 3, "image": "$jpeg"}
-    assert parts_of(value, ONE, max_batch=1) == [
-        ("entries", "", "", b'{"a": 1}'),
-        ("flag", "", "", b"true"),
-        ("n", "", "", b"3"),
-        ("image", "image.jpg", "image/jpeg", ONE.jpeg),
-    ]
+    fields = [("entries", "", "", b'{"a": 1}'), ("flag", "", "", b"true"), ("n", "", "", b"3")]
+    image = ("image", "image.jpg", "image/jpeg", ONE.jpeg)
+    assert parts_of(value, ONE, max_batch=1) == [*fields, image]
 
 
 def test_a_batch_repeats_the_field_of_a_form() -> None:
@@ -180,7 +168,6 @@ def refusal(kind: str, value: Any, **more: Any) -> str:
         ("json", {"a": ["$text"], "b": ["$data_url"]}, {}, ".json: 2 arrays may repeat for a batch; give "),
         ("json", {"a": ["$text"], "b": "$text"}, {}, ".json.b: stands outside body.json.a, which"),
         ("json", {"a": ["$text"]}, {"repeat": "b"}, ".repeat: 'b' is not an array with a placeholder; "),
-        ("json", {"a": "$text"}, {"repeat": "a"}, ".repeat: 'a' is not an array with a placeholder; "),
         ("json", {"a": ["$text", "$text"]}, {"repeat": "a"}, ".repeat: a has several elements per item; "),
         ("json", {"a": ["$text", float("nan")]}, {}, ".json.a[1]: nan cannot be written in a body; give "),
         ("multipart", {"a": {"b": "$text"}}, {}, ".multipart.a: is not a text or number; give "),
@@ -196,12 +183,10 @@ def test_what_cannot_be_a_body(kind: str, value: Any, more: dict[str, Any], said
 
 
 def test_a_batch_needs_what_repeats() -> None:
-    with pytest.raises(
-        ValueError, match=r"^body.raw: nothing in it repeats for a batch of 2; put .* max_batch = 1$"
-    ):
+    with pytest.raises(ValueError, match=r"^body.raw: nothing in it repeats for a batch of 2; put "):
         Template("raw", "$jpeg").render([ONE, TWO])
-    with pytest.raises(ValueError, match=r"body.repeat = \"a\" or \"b\", or max_batch = 1$"):
-        Template("json", {"a": ["$text"], "b": ["$data_url"]}, max_batch=8)
+    said = refusal("json", {"a": ["$text"], "b": ["$data_url"]}, max_batch=8)
+    assert said.endswith('body.repeat = "a" or "b", or max_batch = 1')
 
 
 def test_a_url_that_the_server_fetches_must_be_allowed() -> None:

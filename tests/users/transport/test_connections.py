@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import gevent
@@ -192,10 +193,12 @@ def test_a_pool_stays_even_when_users_leave_and_come(made_by: type[Transport], c
 
 def test_kinds_side_by_side_share_nothing(codec: V2Grpc) -> None:
     ways = [(made_by, kind) for made_by in (GrpcTransport, GrpcLibrary) for kind in KINDS]
+    named = V2Grpc(replace(codec.endpoint, authority="clip.example"))
     with ExitStack() as stack:
         users: list[Transport] = [stack.enter_context(by(codec, 30, kind)) for by, kind in ways * 2]
+        users += [stack.enter_context(by(named, 30, "shared")) for by in (GrpcTransport, GrpcLibrary)]
         send_all(*users)
-        assert served(codec) == (2 + 1 + 2 + 2) + (2 + 1 + 2 + 1)
+        assert served(codec) == (2 + 1 + 2 + 2) + (2 + 1 + 2 + 1) + 2, "one of each for another :authority"
     assert eventually(lambda: served(codec) == 0)
 
 

@@ -278,6 +278,7 @@ def test_rows_of_numbers(protos: str) -> None:
 def test_rows_in_the_order_of_the_request(protos: str) -> None:
     told = {**VECTORS, "order": "data[].index"}
     assert answered(protos, told, {"data": ROWS}) == [[3, 4], [1.5, 2]]
+    assert answered(protos, told, {"data": ROWS[::-1]}) == [[3, 4], [1.5, 2]]
     with pytest.raises(ValueError, match=r"^answer.order: is \[1, 1\], but there are 2 rows"):
         answered(protos, told, {"data": [ROWS[0], ROWS[0]]})
 

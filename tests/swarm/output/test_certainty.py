@@ -1,5 +1,6 @@
 """How sure a look at a measure phase under way must be, so that all looks together are."""
 
+from bisect import bisect_left
 from collections import Counter
 
 import numpy as np
@@ -7,7 +8,10 @@ import pytest
 
 from benchmarks.simulating.stops import ALIKE, INDEPENDENT, ROUGH, STORMS, Phase, stopped_after
 from reports.fold.windows import Results
+from reports.format import NS_PER_MS
 from reports.gates.thresholds import Threshold, parse_gates
+from reports.histogram.buckets import compact
+from reports.histogram.codec import decoded, encoded_ns
 from reports.summary.blocks import BlockSeries
 from swarm.output.early_stop import CERTAIN, chance_of, is_certain, look_at, unlucky, variance
 
@@ -72,6 +76,30 @@ def test_failures_of_few_seconds_are_not_certain() -> None:
         return is_certain(bound, BlockSeries(blocks[:count], np.zeros(count, np.int64)), 1, 1e-6)
 
     assert (certain(4), certain(5)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("require", "failed", "late", "least"),
+    [
+        ("failure_ratio <= 0.01", 45, 0, -6.5),
+        ("latency_p95_ms <= 10", 0, 12, -3.98),
+        ("latency_p95_ms <= 10", 45, 0, -1.62),
+    ],
+)
+def test_the_least_chance_at_which_it_is_certain(require: str, failed: int, late: int, least: float) -> None:
+    fast, slow = (decoded(encoded_ns([ms * NS_PER_MS])[0]) for ms in (5, 40))
+    blocks = [
+        Results(
+            ok=200 - failed,
+            failure_kinds=Counter(timeout=failed + at),
+            histograms={"latency": compact([fast] * (200 - failed - late - at) + [slow] * (late + at))},
+        )
+        for at in range(0, 24, 3)
+    ]
+    series = BlockSeries(blocks, np.zeros(len(blocks), np.int64))
+    exponents = np.arange(-12, -0.3, 0.02)
+    at = bisect_left(exponents, True, key=lambda it: is_certain(threshold(require), series, 2, 10**it))
+    assert exponents[at] == pytest.approx(least, abs=0.011)
 
 
 @pytest.mark.parametrize("phase", [Phase(ROUGH, seconds=100), Phase(STORMS, seconds=100, fails=True)])

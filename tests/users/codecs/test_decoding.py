@@ -133,7 +133,7 @@ def test_a_grpc_answer_without_the_vector_is_a_bad_reply(outputs: Outputs) -> No
         ([{"name": "embedding", "datatype": "FP32", "shape": [3, 512]}], b""),
         *(
             ([{**output("embedding", ROWS, "FP32"), "shape": shape}], ROWS.tobytes())
-            for shape in ([4, 512], "many", [3, -1], [-3, -512], [3.0, 512])
+            for shape in ([4, 512], [2, 512], "many", [3, -1], [-3, -512], [3.0, 512])
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import pytest
 from tritonclient.grpc import InferInput, InferRequestedOutput
@@ -39,11 +40,13 @@ def test_triton_http_body_is_a_json_head_and_the_raw_tensor() -> None:
 
 
 def test_triton_grpc_request_equals_tritonclients() -> None:
-    prepared = CODEC.prepare(IMAGES, (1, 2))
+    prepared = type(CODEC)(replace(CODEC.endpoint, version="2")).prepare(IMAGES, (1, 2))
     tensor = InferInput("input", [2, 3, 224, 224], "FP32")
     tensor.set_data_from_numpy(TENSORS)
     outputs, sequence = [InferRequestedOutput("embedding")], (0, False, False)
-    theirs = _get_inference_request(CODEC.endpoint.model, [tensor], "", "", outputs, *sequence, 0, None, None)
+    theirs = _get_inference_request(
+        CODEC.endpoint.model, [tensor], "2", "", outputs, *sequence, 0, None, None
+    )
     assert ModelInferRequest.FromString(prepared.body) == theirs
 
 

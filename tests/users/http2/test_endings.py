@@ -124,11 +124,11 @@ def test_the_connections_credit_for_answers_that_nobody_waits_for_is_given_back(
         peer.whole(1)
         call.kill()
         assert peer.cancelled(1) == CANCEL
-        for _ in range(40):
+        for _ in range(49):
             peer.pour(1, bytes(16_000), frames=64)
             peer.quiet(0.001)
         peer.quiet()
-        assert MAX_WINDOW - (1 << 24) <= peer.credit_of[0] <= MAX_WINDOW, "less than 16 MiB of 40 MB are owed"
+        assert MAX_WINDOW - (1 << 24) <= peer.credit_of[0] <= MAX_WINDOW, "less than 16 MiB of 51 MB are owed"
         call = users.call()
         peer.serve(3)
         assert ended(call) == b"good"

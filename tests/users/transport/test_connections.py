@@ -19,6 +19,7 @@ from tests.users.ways import IMAGES, codec_at, preset_of
 from users.codecs.base import Codec
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
+from users.errors import RequestError
 from users.transport.base import Transport
 from users.transport.connections import GIVE, Channels, parse
 from users.transport.grpc import GrpcTransport
@@ -144,6 +145,13 @@ def test_each_call_of_grpcio_may_hold_a_thread() -> None:
     for users in (pool.maxsize, 3):
         size_thread_pool(users)
         assert pool.maxsize >= users + 8
+
+
+def test_an_answer_by_grpcio_beyond_what_its_request_allows_is_none(codec: V2Grpc) -> None:
+    user = GrpcLibrary(codec, 30)
+    user._call = lambda *_, **__: bytes(2_000_000)
+    with pytest.raises(RequestError, match="bad-reply: an answer of 2,000,000 bytes"):
+        user.send(codec.prepare(IMAGES, (0,)))
 
 
 @BOTH

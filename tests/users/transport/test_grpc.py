@@ -184,16 +184,20 @@ def test_a_closed_window_of_a_stream_is_flow_wait(listener: Listener) -> None:
 
 
 def test_a_closed_window_of_the_connection_is_flow_wait_of_all_who_stand_at_it(listener: Listener) -> None:
-    with callers(listener.address, 2) as users:
+    with callers(listener.address, 3) as users:
         calls = users.calls(2)
         peer = listener.accept().greet({INITIAL_WINDOW_SIZE: MAX_WINDOW})
         peer.until(lambda: peer.window == 0 and 3 in peer.streams)
         gevent.sleep(PAUSE_S)
-        peer.credit(0, 2 * PICTURE_BYTES)
-        peer.serve(1, 3)
-        assert kinds(*calls) == ["good"] * 2
+        began_ns = time.perf_counter_ns()
+        calls.append(users.call())
+        peer.until(lambda: 5 in peer.streams)
+        peer.credit(0, 3 * PICTURE_BYTES)
+        peer.serve(1, 3, 5)
+        assert kinds(*calls) == ["good"] * 3
+        assert calls[2].phases_ns["flow_wait"] <= time.perf_counter_ns() - began_ns, "from its own turn on"
         told = figures.take()
-    assert all(paused(call.phases_ns["flow_wait"]) for call in calls)
+    assert all(paused(call.phases_ns["flow_wait"]) for call in calls[:2])
     assert told["connection_stalls"] == 1
     assert paused(told["connection_stalled_ns"])
     assert told["connection_waited_ns"] == sum(call.phases_ns["flow_wait"] for call in calls)

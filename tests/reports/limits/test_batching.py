@@ -142,6 +142,8 @@ def test_a_batcher_that_does_not_fill_where_enough_requests_wait() -> None:
     assert (first.code, second.code) == ("batches-not-full", "batches-not-full")
     assert first.evidence.endswith("; 64 users gained only 0 % over 16")
     assert first.advice.startswith("More users would not help, since batches are no larger where")
+    assert limits(flat(16, 8), flat(64, 8), flat(64, 8, repeat=2, server_queue_ns=20 * MS))[0] == first
+    assert limits(flat(16, 8), flat(32, 8))[0].code == "server-compute"
 
 
 def test_requests_that_do_not_share_executions() -> None:
@@ -150,12 +152,15 @@ def test_requests_that_do_not_share_executions() -> None:
     single = executing(16, {1: (900, 8.0)}, serving=serving)
     [alone] = limits(single)
     assert alone.code == "server-queue"
-    off, larger = limits(single, executing(16, {8: (700, 9.0)}, batch=8, serving=serving))
+    eights = executing(16, {8: (700, 9.0)}, batch=8, serving=serving)
+    off, larger = limits(single, eights)
     assert off.code == "batching-off"
     assert "the model takes up to 32 images and does not batch requests" in off.evidence
     assert "executions took 8.0 ms with 1 image and 9.0 with 8" in off.evidence
     assert off.advice.startswith("Turn on dynamic_batching")
     assert larger.code == "batching-off"
+    more = executing(32, {1: (900, 5.0)}, serving=serving)
+    assert limits(single, more, eights)[0].code == "offered-load"
 
 
 def test_one_slow_size_among_those_of_a_run() -> None:
@@ -254,7 +259,9 @@ def test_a_slow_size_among_those_of_other_cells() -> None:
         # a slow size is none of the curve
         ({1: (10, 5.0), 3: (10, 480.0), 4: (10, 8.0), 16: (10, 20.0)}, 4.0, 1.0, 1.0),
         # twice the size, at four fifths of the time for an image
-        ({6: (10, 10.0), 12: (10, 16.0)}, 4.0, 1.0, 1.0),
+        ({1: (10, 10.0), 2: (10, 16.0)}, 4.0, 6.0, 6.0),
+        # no execution takes less than nothing, however few images it has
+        ({1: (10, 5.0), 4: (10, 8.0), 16: (10, 64.0)}, 0.0, 11 / 3, 14 / 3),
     ],
 )
 def test_the_time_of_an_execution_by_its_size(
@@ -263,7 +270,7 @@ def test_the_time_of_an_execution_by_its_size(
     fit = fit_of(taking(sizes))
     assert fit is not None
     found = (fit.base_ns, fit.each_ns, fit.beyond_ns)
-    assert found == pytest.approx((base_ms * MS, each_ms * MS, beyond_ms * MS), rel=1e-3)
+    assert found == pytest.approx((base_ms * MS, each_ms * MS, beyond_ms * MS), rel=1e-3, abs=1)
     assert (fit.largest, fit.largest_ns) == (max(sizes), sizes[max(sizes)][1] * MS)
     longest_ms = max(base_ms + 32 * each_ms, sizes[max(sizes)][1] + beyond_ms * (32 - max(sizes)))
     assert fit.images_per_ns(32) == pytest.approx(32 / (longest_ms * MS), rel=1e-3)
@@ -314,7 +321,7 @@ def filled(sizes: SIZES, users: float = 16.0, **changes: Any) -> Limit | None:
     known: dict[str, Any] = {"serving": ONE, "server_busy": 0.97, "level": users, "in_flight": users}
     known |= {"measure_ns": None, "server.batches": taking(sizes), "executed_batch": None, "limit": LIMITED}
     run = at_server(20, 10, 40, **known | changes)
-    return of_batches(run, run.server.batches)
+    return of_batches(run, taking(sizes))
 
 
 @pytest.mark.parametrize(
@@ -334,6 +341,8 @@ def filled(sizes: SIZES, users: float = 16.0, **changes: Any) -> Limit | None:
         ({1: (5, 8.0), 8: (95, 9.0)}, {"serving": ONE | {"batching": None}}, ""),
         ({1: (5, 8.0), 8: (95, 9.0)}, {"limit": Limit("link", "full", "A faster one.")}, ""),
         ({1: (5, 8.0), 8: (95, 9.0)}, {"limit": None}, ""),
+        ({8: (5, 2**23 / MS), 22: (30, 2**23 / MS)}, {"serving": ONE | {"max_batch": 23}}, "give 1.15 tim"),
+        ({1: (5, 8.0), 8: (95, 9.0)}, {"server.batches": {}}, ""),
     ],
 )
 def test_what_full_batches_would_give(sizes: SIZES, changes: dict[str, Any], said: str) -> None:
@@ -351,7 +360,9 @@ def test_what_full_batches_would_give(sizes: SIZES, changes: dict[str, Any], sai
         (12.0, {"serving": {"instances": 2}}, "batching-off", "with 6 images they would give"),
         (60.0, {}, "batching-off", "with 16 images they would give"),
         (60.0, {"serving": {"max_batch": 12}}, "batching-off", "with 12 images they would give"),
-        (1.0, {}, "", ""),
+        (2.0, {}, "batching-off", "with 2 images they would give"),
+        (1.0, {"server.batches": {1: Executed(95, 95 * 12 * MS)}}, "", ""),
+        (60.0, {"load": "open", "in_flight": None, "batch": 2}, "", ""),
         (60.0, {"serving": {"max_batch": None}}, "", ""),
         (60.0, {"limit": Limit("server-compute", "compute took", "A faster one.")}, "", ""),
         (60.0, {"server_busy": None}, "", ""),
@@ -375,7 +386,8 @@ USERS, LONGER, RATE = "Add users (or a larger --batch)", ", or a longer batching
     [
         # three quarters of the images under way are in an execution
         ({"executed_batch": 12.0}, f"{USERS}: the executions have room for more images."),
-        ({"executed_batch": 11.9}, "Add users (or a larger --batch, or a longer batching delay): "),
+        ({"executed_batch": 11.9, "serving": ONE | {"instances": None}}, f"{USERS[:-1]}{LONGER}: "),
+        ({"level": 1, "in_flight": 1.0}, f"{USERS[:-1]}{LONGER}: "),
         ({"executed_batch": 12.0, "batch": 2}, "Add users (or a larger --batch, or a longer batching delay)"),
         ({"executed_batch": 12.0, "batch": 2, "serving": ONE | {"instances": 2}}, USERS),
         # 1,600 images a second that wait for 20 ms are 32 in the queue
@@ -383,7 +395,8 @@ USERS, LONGER, RATE = "Add users (or a larger --batch)", ", or a longer batching
         ({"images_per_s": 1_599.0}, "Add users"),
         ({"images_per_s": 1_600.0, "serving": ONE | {"instances": 2}}, "Add users"),
         ({"images_per_s": 3_200.0, "serving": ONE | {"instances": 2}}, FILL),
-        ({"images_per_s": 1_600.0, "load": "open"}, FILL),
+        ({"images_per_s": 1_600.0, "load": "open", "serving": ONE | {"instances": None}}, FILL),
+        ({"images_per_s": None, "server_queue_ns": 40_000 * MS}, "Add users"),
         ({"load": "open"}, "Raise the rate: the executions have room for more images."),
         ({"serving": ONE | {"batching_delay_ns": 20 * MS}}, "Add users or use a larger --batch, or lower th"),
     ],

@@ -99,6 +99,7 @@ def test_one_full_gpu_of_eight_is_full_where_the_server_may_be_on_it() -> None:
     assert code == "server-compute"
     assert "GPU 71ce41fd was 97.0 % busy, at 97.0 % of its power limit" in evidence
     assert full_gpu(queueing(*unknown, replace(full, power_share=None))) == ""
+    assert full_gpu(queueing(IDLE, full)).startswith("GPU 71ce41fd was 97.0 % busy")
 
 
 def test_of_the_gpus_that_serve_the_least_busy_one_has_room() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from reports.caveat import caveat
+from reports.fold.http2 import Http2
+from reports.fold.server import EnsembleStep
 from reports.ledger.axes import Topology
 from reports.limit import Limit
 from reports.limits.neighbours import UNSOUND, UNTESTED, Neighbour, among_neighbours, is_sound
@@ -198,6 +200,7 @@ def test_a_server_that_gives_as_much_more_as_there_are_users_is_not_seen_to_be_f
         [silent(4, 200.0), silent(16, 800.0, server_busy=0.95)],
         [silent(4, 200.0), silent(16, 800.0, host_cpu_pct=97.0, cpu_wait_pct=1.0)],
         [silent(4, 200.0), silent(16, 800.0), silent(64, 810.0)],  # just full
+        [silent(4, 200.0), silent(16, 800.0, **{"server.steps": {"decode": EnsembleStep(busy=0.5)}})],
     ],
 )
 def test_a_server_that_may_well_be_full_is_named(runs: list[Summary]) -> None:
@@ -207,13 +210,17 @@ def test_a_server_that_may_well_be_full_is_named(runs: list[Summary]) -> None:
 def test_hardly_more_users_are_no_test() -> None:
     """Of a tenth more users nobody expects more than a tenth; the level after that tells."""
     assert stand(at_rates("offered-load", (40, 100.0), (44, 102.0)))[0].code == "offered-load"
+    assert stand(at_rates("server-queue", (40, 100.0), (44, 120.0)))[0].code == "offered-load"
     first, _, _ = stand(at_rates("offered-load", (40, 100.0), (44, 102.0), (80, 101.0)))
     assert first.evidence.startswith("80 users gained only 1 % over 40")
 
 
 def test_a_study_of_one_level_is_as_it_was() -> None:
-    for code in ("server-queue", "link", "offered-load"):
+    for code in ("server-queue", "link", "offered-load", "http2-window"):
         assert stand(at_rates(code, (4, 100.0)))[0] == Limit(code, "what was seen", "What would help.")
+    held = Http2(connection_stalls=9, connection_stalled_ns=9 * MS, connection_waited_ns=9 * MS)
+    [limit] = stand(at_rates("http2-window", (4, 100.0), path={"http2": held}))
+    assert limit.evidence == f"what was seen; {UNTESTED}"
 
 
 @pytest.mark.parametrize(
@@ -379,13 +386,16 @@ def test_more_connections_that_carry_more_than_something_full(
 def test_more_connections_that_carry_more_answers() -> None:
     [one] = at_rates("downlink", (8, 100.0), path={"connections": 1}, channels="shared")
     [four] = at_rates("offered-load", (8, 300.0), path={"connections": 4}, channels="shared")
-    first, _ = stand([one, changed(four, topology=Topology(4, 0), cell="4w")])
+    more = changed(four, topology=Topology(4, 0), cell="4w")
+    first, _ = stand([one, more])
     assert (first.code, first.advice) == (
         "connections",
         "A cell of this study got more images/s: use more workers, as there.",
     )
-    more_links = changed(four, topology=Topology(4, 2), cell="4w", hosts=2)
-    assert stand([one, more_links])[0].code == "downlink"
+    hosts = {(1, 2): "downlink", (None, 2): "downlink", (1, None): "connections", (2, 2): "connections"}
+    for (here, there), code in hosts.items():
+        assert stand([changed(one, hosts=here), changed(more, hosts=there)])[0].code == code
+    assert stand([changed(one, **{"path.connections": None}), more])[0].code == "downlink"
 
 
 def test_a_link_at_the_rate_that_was_told_stays_full() -> None:
@@ -394,7 +404,13 @@ def test_a_link_at_the_rate_that_was_told_stays_full() -> None:
     first, _ = judged(one, eight)
     assert first.code == "link"
     assert "of the link's 44.0 Mbit/s were sent" in first.evidence
-    assert judged(one, changed(eight, **{"path.wire_bytes_per_s": 25e6}))[0].code == "connections"
+    faster = changed(eight, repeat=2, **{"path.wire_bytes_per_s": 25e6})
+    assert [judged(one, *more)[0].code for more in ([faster], [eight, faster])] == ["connections"] * 2
+    for sent, code in ((85e6, "link"), (84.9e6, "connections")):
+        path = {"connections": 1, "wire_bytes_per_s": sent}
+        [one] = at_rates("link", (8, 100.0), path=path, link_bytes_per_s=100e6)
+        four = changed(one, images_per_s=200.0, channels="x", cell="each", **{"path.connections": 4})
+        assert stand([one, four])[0].code == code
 
 
 def test_more_users_that_bring_more_connections() -> None:
@@ -408,6 +424,8 @@ def test_more_users_that_bring_more_connections() -> None:
     first, _ = stand([lower, same])
     assert first.code == "inconclusive"
     assert first.evidence.startswith("16 connections gained only 1 % over 4, so they are not what limits it")
+    others = [changed(same, level=at, **{"path.connections": seen}) for at, seen in ((5, 5), (16, 4))]
+    assert [stand([lower, other])[0].code for other in others] == ["inconclusive", "connections"]
 
 
 def test_more_users_of_one_connection_are_less_than_more_connections() -> None:
@@ -417,6 +435,7 @@ def test_more_users_of_one_connection_are_less_than_more_connections() -> None:
     connections = over_wan(30.0, 8, channels="per-user", level=8, in_flight=8.0, cell="c8p")
     assert judged(lower, users, connections)[0].code == "connections"
     assert judged(lower, users)[0].code == "offered-load"
+    assert judged(lower, users, changed(connections, images_per_s=9.0))[0].code == "offered-load"
 
 
 def test_room_that_was_not_seen_is_shown_by_the_next_level() -> None:

@@ -96,7 +96,10 @@ def few(refusals: int, requests: int, code: str = "429", **known: Any) -> dict[s
             "inconclusive",
             "500 of 1,000 requests failed",
         ),
-        (few(1_000, 1_000, "503"), "inconclusive", "no request succeeded"),
+        (few(1_000, 1_000, "503", retry_after=1_000), "inconclusive", "no request succeeded"),
+        (few(999, 1_000, "503"), "inconclusive", "999 of 1,000 requests were refused (503): by a bound"),
+        (few(999, 1_000, "503", retry_after=999), "rate-limited", "; 50.0 requests a second were admitted"),
+        (few(999, 1_000, requests_per_s=None), "rate-limited", "; 1 were admitted"),
         (
             {"caveats": (caveat("failures", "500"), caveat("client-bound", "1"))},
             "rate-limited",

@@ -22,6 +22,7 @@ from reports.limits.rules import (
     not_kept_up,
     nothing_measured,
     path_unseen,
+    queue_or_loss,
     unexplained,
     upstream_untold,
 )
@@ -153,17 +154,22 @@ def test_what_failed_requests_take_of_the_time() -> None:
     run = a_run(**kinds, timeout_mean_ns=4_000 * MS, failed_mean_ns=30 * MS)
     assert failed_time_share(run) == pytest.approx(40_300 / (40_300 + 980 * 20))
     assert (failed_time_share(HEALTHY), failed_time_share(a_run(requests=0))) == (0, 0)
+    assert failed_time_share(changed(run, timeout_mean_ns=None, failed_mean_ns=None)) == 0
+    assert failed_time_share(changed(run, service_mean_ns=None, latency_mean_ns=None)) == 1
 
 
 LITTLE = {"server_parts": {"compute": 0.3 * MS}, "network_ns": 0.1 * MS}
 OPEN: dict[str, Any] = {"load": "open", "sent": Arrivals(due=1_000, dropped=0)}
 UNSEEN: dict[str, Any] = {"path": {"rtt_ns": None}}
+WINDOWS = {"rtt_ns": 20 * MS, "min_rtt_ns": 14 * MS, "cwnd_bytes": 66_600.0, "busy_share": 0.98}
+WINDOWS |= {"wire_bytes_per_s": 10e6, "delivery_bytes_per_s": 0.0}
+FAR, NEAR, WAITING = {"network_ns": 15 * MS}, {"rtt_ns": 15 * MS}, {"not_sent_bytes": 70e3}
 
 
 @pytest.mark.parametrize(
     ("rule", "changes", "said"),
     [
-        (nothing_measured, {"failures": 100, "failed_mean_ns": 1 * MS}, ""),
+        (nothing_measured, {"failures": 100, "failed_mean_ns": 20 * MS}, ""),
         (nothing_measured, {"failures": 101}, "101 of 1,000 requests failed (10.1 %)"),
         # 20 of 108.9 ms beside 980 of 20 ms are a tenth of the time
         (nothing_measured, {"failures": 20, "failed_mean_ns": 108.8 * MS}, ""),
@@ -174,14 +180,16 @@ UNSEEN: dict[str, Any] = {"path": {"rtt_ns": None}}
         ),
         (nothing_measured, {"requests": 10}, ""),
         (nothing_measured, {"requests": 9}, "only 9 requests succeeded, of the 10"),
+        (nothing_measured, {"requests": 1}, "only 1 requests succeeded, of the 10"),
+        (nothing_measured, {"service_mean_ns": None, "latency_mean_ns": None}, "no mean latency is known"),
         (nothing_measured, {"profile": "steps"}, "the rate changed during the run"),
         (nothing_measured, {"caveats": (caveat("results-lost", "3 are missing"),)}, "3 are missing"),
         (nothing_measured, {"caveats": (caveat("users-missing", "1"), caveat("drift", "up"))}, ""),
         # taking 602 kB in may cost 3.2 ms unseen
-        (unexplained, LITTLE | {"unexplained_ns": 3.2 * MS}, ""),
+        (unexplained, LITTLE | {"unexplained_ns": 3_204_578.0}, ""),
         (
             unexplained,
-            LITTLE | {"unexplained_ns": 3.21 * MS},
+            LITTLE | {"unexplained_ns": 3_204_578.001},
             "the largest part is unexplained: 3.2 ms beside",
         ),
         (
@@ -189,6 +197,7 @@ UNSEEN: dict[str, Any] = {"path": {"rtt_ns": None}}
             LITTLE | {"unexplained_ns": 9 * MS, "network_most_ns": 2.1 * MS},
             "up to 2.0 ms may be the",
         ),
+        (unexplained, LITTLE | {"unexplained_ns": 2 * MS + 1, "request_bytes": None}, "2.0 ms beside"),
         (unexplained, LITTLE | {"unexplained_ns": 9 * MS, "stream_wait_ns": 9 * MS}, ""),
         (unexplained, LITTLE | {"unexplained_ns": 9 * MS, "encode_ns": 9 * MS}, ""),
         (unexplained, {"unexplained_ns": 6 * MS}, ""),  # the model computes for as long
@@ -213,6 +222,15 @@ UNSEEN: dict[str, Any] = {"path": {"rtt_ns": None}}
         ),
         (path_unseen, {"network_ns": 9.7 * MS}, ""),
         (path_unseen, {"network_ns": 9.7 * MS, "caveats": (caveat("path-gap", "in part"),)}, "were not seen"),
+        # full windows on the way, or connections that are always full
+        (queue_or_loss, FAR | {"path": WINDOWS}, "with full windows: a full link or few connections"),
+        (queue_or_loss, FAR | {"path": WINDOWS, "link_bytes_per_s": 125e6}, ""),
+        (queue_or_loss, {"path": WINDOWS}, ""),
+        (queue_or_loss, {"path": WINDOWS | WAITING}, "with full windows"),
+        # without a queue on the way only where they are always full, and nothing is lost
+        (queue_or_loss, FAR | {"path": WINDOWS | NEAR}, ""),
+        (queue_or_loss, FAR | {"path": WINDOWS | NEAR | WAITING}, "with full windows"),
+        (queue_or_loss, FAR | {"path": WINDOWS | NEAR | WAITING | {"retransmits": 1}}, ""),
         (upstream_untold, {"server_parts": {"upstream": 10 * MS}}, "the gateway waited 10.0 of 20.0 ms"),
         (upstream_untold, {"server_parts": {"upstream": 9.9 * MS, "queue": 5 * MS}}, ""),
         (host_full, {"host_cpu_pct": 90.0, "cpu_wait_pct": None}, "the client's host was 90.0 % busy"),

@@ -56,6 +56,10 @@ def test_sixteen_users_of_one_slow_instance() -> None:
         "the model's one instance was executing 99.0 % of the time; executions had 1.00 images"
     )
     assert "more instances" in limit.advice
+    two, some, told = (named(at_server(600, 40, 642, **it), limit.code) for it in (TWO_EACH, SOME, UNTOLD))
+    assert "40.0 ms; the model's 2 instances were executing 80.0 % of the time; executions" in two.evidence
+    assert "40.0 ms; the model's instances were executing 80.0 % of the time; executions" in some.evidence
+    assert "40.0 ms; the server took 99.7 % of the time; executions" in told.evidence
 
 
 def test_one_user_of_one_slow_instance() -> None:
@@ -113,6 +117,7 @@ IDLE: dict[str, Any] = {"server_busy": 0.6, "serving": {"instances": 1}, "level"
 IDLE |= {"measure_ns": None}
 FULL: dict[str, Any] = {"server_busy": 0.8, "serving": {"instances": 1}, "measure_ns": None}
 TWO_EACH: dict[str, Any] = FULL | {"serving": {"instances": 2}}
+SOME: dict[str, Any] = FULL | {"serving": {"instances": None}}
 STREAMS: dict[str, Any] = {"path": {"http2": Http2(streams=4, streams_allowed=4)}, "stream_wait_ns": 30 * MS}
 SEVERAL: dict[str, Any] = {"server.several": "two were seen"}
 
@@ -149,6 +154,7 @@ def stepping(busy: float | None) -> dict[str, Any]:
         (queue_leads, at_server(23.9, 16.1, 40, **UNTOLD), False),
         (queue_leads, at_server(24, 16.1, 45, **UNTOLD, stream_wait_ns=5 * MS), True),
         (queue_leads, at_server(24, 10, 40, **UNTOLD, server_queue_ns=None), False),
+        (queue_leads, at_server(24, 10, 40, **UNTOLD, stream_wait_ns=50 * MS), False),
         # or half as long again as the work, of a server without room: by its share, or as busy as it is
         (queue_leads, at_server(15.1, 10, 40, **UNTOLD), True),
         (queue_leads, at_server(15, 10, 40, **UNTOLD), False),
@@ -157,6 +163,8 @@ def stepping(busy: float | None) -> dict[str, Any]:
         (queue_leads, at_server(15.1, 10, 60, **FULL | {"server_busy": 0.79}, level=1), False),
         # or half of the work, where four wait for each instance: two fifths of those under way
         (queue_leads, at_server(24, 30, 60, **FULL, level=10, in_flight=10.0), True),
+        (queue_leads, at_server(24, 30, 60, **SOME, level=10, in_flight=10.0), True),
+        (queue_leads, at_server(15, 30, 30, **FULL, level=20, in_flight=20.0), True),
         (queue_leads, at_server(14.9, 30, 30, **FULL, level=20, in_flight=20.0), False),
         (queue_leads, at_server(24, 30, 60, **FULL, level=9, in_flight=9.9), False),
         (queue_leads, at_server(24, 30, 60, **TWO_EACH, level=19, in_flight=19.0), False),
@@ -166,6 +174,7 @@ def stepping(busy: float | None) -> dict[str, Any]:
         (queue_leads, at_server(24, 10, 40, **IDLE | {"server_busy": 0.59}), False),
         (queue_leads, at_server(24, 10, 40, **IDLE | {"load": "open"}), False),
         (queue_leads, at_server(24, 10, 40, **IDLE | {"level": 6}), False),
+        (queue_leads, at_server(24, 10, 48, **IDLE | {"level": 8, "stream_wait_ns": 8 * MS}), True),
         (queue_leads, at_server(23.9, 10, 40, **IDLE), False),
         # a server has no room: four fifths busy, or three fifths of the time beside its upstream's
         (loaded, at_server(2, 2, 40, server_busy=0.8), True),
@@ -182,6 +191,8 @@ def stepping(busy: float | None) -> dict[str, Any]:
         (decodes, of_parts(33.3, decode=6, preprocess=4, compute=3, upstream=7.1), False),
         (decodes, of_parts(33.4, decode=6, preprocess=4, queue=3, compute=7), False),
         (decodes, of_parts(40, compute=30), False),
+        (decodes, of_parts(40, queue=30), False),
+        (decodes, of_parts(40, queue=30, decode=1e-6), True),
         (decodes, of_parts(40, SEVERAL, decode=20, compute=10), False),
         (decodes, of_parts(40, stepping(None), decode=20, compute=10), True),
         (decodes, of_parts(40, stepping(0.2), decode=20, compute=10), False),
@@ -245,8 +256,21 @@ def test_which_step_is_the_fullest(
     assert (fullest_step(run), model_step(run)) == (fullest, "clip")
 
 
+def test_without_a_requests_time_no_queue_is_most_of_it() -> None:
+    untimed = {"service_mean_ns": None, "latency_mean_ns": None, "server.steps": {"one": step(None, 60)}}
+    assert fullest_step(at_server(0, 0, 110, **untimed)) == ""
+
+
+def test_waits_for_a_batch_are_none_for_decoders_unless_all_is_busy() -> None:
+    few, full = (DELAYED | {"network_ns": 6 * MS, "server_busy": busy} for busy in (0.3, 0.9))
+    codes = [code_of(of_parts(36, it, queue=12, decode=7, compute=5)) for it in (few, full)]
+    assert codes == ["server-queue", "server-preprocess"]
+
+
 OPEN: dict[str, Any] = {"load": "open", "serving": {"instances": 1, "batching_delay_ns": 3 * MS}}
-TWO = {"decode": EnsembleStep(work_ns=5 * MS, busy=0.5), "clip": EnsembleStep(work_ns=6 * MS, busy=0.6)}
+HALF = EnsembleStep(work_ns=5 * MS, busy=0.5, instances=2)
+TWO = {"decode": HALF, "clip": EnsembleStep(work_ns=6 * MS, busy=0.6)}
+OF_STEPS = "executing 60.0 % of the time; the 2 instances of decode were executing 50.0 % of the time; arr"
 OF_TWO: dict[str, Any] = OPEN | {"server_busy": 0.6, "server.steps": TWO}
 
 
@@ -261,8 +285,10 @@ OF_TWO: dict[str, Any] = OPEN | {"server_busy": 0.6, "server.steps": TWO}
         (at_server(66.1, 10, 100, server_busy=0.75, **OPEN), "arrivals by chance explain 33.0 ms of it"),
         (at_server(66.1, 9, 100, server_other_ns=1 * MS, server_busy=0.75, **OPEN), "explain 33.0 ms of it"),
         (at_server(66, 10, 100, server_busy=0.75, **OPEN | {"load": "closed"}), "in the server's queue"),
+        (at_server(60.000001, 10, 100, server_busy=0.75, load="open"), "by chance explain 30.0 ms of it"),
         # of an ensemble by its steps: 5 + 9 + 3 = 17 ms
         (at_server(61, 10, 100, **OF_TWO), "by chance explain 17.0 ms"),
+        (at_server(61, 10, 100, **OF_TWO), OF_STEPS),
         (at_server(61, 10, 100, **OF_TWO | {"server.steps": TWO | {"x": step(None, 1)}}), ""),
         (at_server(61, 10, 100, server_busy=1.0, **OPEN), ""),
     ],

@@ -9,6 +9,7 @@ from reports.limits.shares import (
     has_caveat,
     held_ns,
     in_flight,
+    kilobytes,
     path_ns,
     path_share,
     saturated,
@@ -92,7 +93,11 @@ def test_a_server_that_executes_four_fifths_of_the_time_is_full() -> None:
     assert [saturated(a_run(server_busy=busy)) for busy in (None, 0.0, 0.79, 0.8)] == [False] * 3 + [True]
 
 
+def test_bytes_in_words() -> None:
+    assert kilobytes(100_000.0) == "100 kB"
+
+
 def test_a_caveat_by_its_code() -> None:
-    run = a_run(caveats=(caveat("path-gap", "seen in part"),))
+    run = a_run(caveats=(caveat("path-gap", "seen in part"), caveat("drift", "up")))
     assert has_caveat(run, "rate-missed", "path-gap")
     assert not has_caveat(run, "rate-missed")

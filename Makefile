@@ -152,7 +152,7 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml examples/ci/nightly.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml
 
-mutants: setup ## plant faults in the modules that make numbers: do the tests near them notice? (an hour; ARGS=gates)
+mutants: setup ## plant faults in the modules that make numbers: do the tests near them notice? (a sample, an hour; ARGS=gates)
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 soak: setup ## an hour of the null model: does memory, descriptors or a percentile grow? (ARGS=--quick: two minutes)

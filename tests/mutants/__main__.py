@@ -1,9 +1,10 @@
 """`make mutants`: plants small faults one at a time, and counts those that the tests near by notice.
 
-make mutants                                every group of groups.toml: modules that make numbers or keep data
-make mutants ARGS='histogram gates'         these
-make mutants ARGS='gates --only *.judge.*'  of one group, this module
-make mutants ARGS="--only '*[27]'"          of all, those whose number ends so: one in five
+make mutants                                  one in five of every group of groups.toml: modules that make
+                                              numbers or keep data
+make mutants ARGS=histogram                   all of this group
+make mutants ARGS="gates --only '*.judge.*'"  of a group, those of this module
+make mutants ARGS="--only '*'"                all of all, which takes some hours
 
 mutmut plants them. Those that mypy refuses do not count, nor other words in a message, nor those of
 equivalent.toml, which change nothing that can be seen. What was noticed is kept in .cache/mutants and tried
@@ -39,6 +40,8 @@ COPIED = (
     "requirements.txt",
     "triton_repo",
 )
+SAMPLE = "*[27]"
+"""One in five: those whose number ends so."""
 BOUND = 90.0
 """Of a hundred mutants, how many the tests of each group must notice."""
 NOTICED = ("killed", "timeout", "segfault", "suspicious")
@@ -94,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("\nStopped; what was noticed so far is kept.")
             return 130
-        scores.append(judged(name, place, groups[name], whole=not options.only))
+        scores.append(judged(name, place, groups[name], whole=options.only == ["*"]))
         print(f"{name:36} {time.monotonic() - began:6.0f} s", flush=True)
     return int(any(score < BOUND for score in scores))
 
@@ -108,7 +111,10 @@ def parsed(argv: Sequence[str] | None, groups: Sequence[str]) -> argparse.Namesp
     )
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(groups)} (default: all)")
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help="of mutmut's names, those like these"
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        help=f"of mutmut's names, those like these (default: '*' of groups that are named, else '{SAMPLE}')",
     )
     parser.add_argument("--fresh", action="store_true", help="try again what was noticed before, too")
     parser.add_argument(
@@ -117,6 +123,7 @@ def parsed(argv: Sequence[str] | None, groups: Sequence[str]) -> argparse.Namesp
     options = parser.parse_args(argv)
     if unknown := [name for name in options.groups if name not in groups]:
         parser.error(f"{unknown[0]} is no group: give some of {', '.join(groups)}")
+    options.only = options.only or ["*" if options.groups else SAMPLE]
     return options
 
 

@@ -98,8 +98,11 @@ def test_success(user: ScriptedUser, fired: Fired) -> None:
     assert result.latency_ns == result.send_delay_ns + result.service_ns
     (event,) = fired
     assert event["result"] is result
-    told = {name: event[name] for name in ("exception", "name", "response_time")}
-    assert told == {"exception": None, "name": "fake-http/b1/c1", "response_time": result.service_ns / 1e6}
+    told = {name: event[name] for name in ("exception", "name", "response_length", "response_time")}
+    assert told == {
+        **{"exception": None, "name": "fake-http/b1/c1"},
+        **{"response_length": 2048, "response_time": result.service_ns / 1e6},
+    }
 
 
 def test_failure_is_timed_and_fired_once(user: ScriptedUser, fired: Fired) -> None:
@@ -124,10 +127,11 @@ def test_a_request_belongs_to_the_phase_in_which_it_began(user: ScriptedUser, fi
         return unit(3)
 
     user.mine.enter("warm-up")
+    user.mine.under_way["warm-up"] += 1  # another user's
     assert [user.ask(step).phase for step in (meanwhile, unit(3))] == ["warm-up", "measure"]
-    assert seen == [(0, 1, {"warm-up": 1})]
-    assert (user.mine.sent, user.mine.in_flight) == (1, 0)
-    assert not any(user.mine.under_way.values())
+    assert seen == [(0, 2, {"warm-up": 2})]
+    assert (user.mine.sent, user.mine.in_flight) == (1, 1)
+    assert user.mine.under_way == {"warm-up": 1, "measure": 0}
     assert [event["name"] for event in fired] == [f"{user.mine.cell} (warm-up)", user.mine.cell]
 
 

@@ -65,7 +65,7 @@ def through_the_suite(services_ns: NDArray[np.int64]) -> Summary:
         link = Link()
         collector = Collector(link, lambda worker: worker)  # type: ignore[arg-type]
         collector.begin_study(ledger)
-        collector.begin_phase(CELL, 1, "measure")
+        collector.begin_phase([(CELL, 1)], "measure")
         for worker in range(WORKERS):
             for records in recorded(services_ns[worker::WORKERS]):
                 link.deliver(packed(records, f"w{worker}"))

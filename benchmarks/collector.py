@@ -96,7 +96,7 @@ def core_share(messages: list[bytes], listening: bool) -> float:
         link = Link()
         collector = Collector(link, lambda worker: worker)  # type: ignore[arg-type]
         collector.begin_study(ledger)
-        collector.begin_phase(CELL, 1, "measure")
+        collector.begin_phase([(CELL, 1)], "measure")
         if listening:
             dispatcher = Dispatcher(RunFold(), print)
             dispatcher.begin({"plan": [planned("a-http", 1, 16)], "started_utc": STARTED}, [Live()])

@@ -34,7 +34,7 @@ class Result(NamedTuple):
     apart, by the names of `users.transport.base.Reply`.
     `server_ns`: the parts the server stated. `error`: None on success; `abandoned` marks a request killed at
     a stop, which is neither success nor failure. `request_id`: under which the server traced it, empty where
-    it was sent without one.
+    it was sent without one. `request_class`: the label of its class, empty where a cell's requests are alike.
     """
 
     cell: str
@@ -52,6 +52,7 @@ class Result(NamedTuple):
     phases_ns: Mapping[str, int] = NONE
     server_ns: Mapping[str, int] = NONE
     request_id: str = ""
+    request_class: str = ""
 
     @property
     def latency_ns(self) -> int:

@@ -14,6 +14,7 @@ from locust.rpc.protocol import Message
 import argparse
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import gevent
@@ -25,14 +26,16 @@ from benchmarks.generating.kinds import KINDS, PICTURES
 from swarm.distributed.protocol import ASK, PROGRESS, RECORDS, REPLY
 from swarm.distributed.worker import Worker
 from swarm.locust_patches.patches import tune_locust
+from swarm.plan.cell import Cell, PlannedRun
 from users import EmbeddingUser
 from users.http2.sender import SCHEDULING
 from users.inputs.images import POOL_BYTES, ImageSet, load_images
 from users.result import Result
+from users.transport.connections import PER_USER
 
 RAW_RESULTS = 100_000
 MIN_COSINE, TIMEOUT_S, PATIENCE_S, ANSWER_S = 0.999, 60.0, 30.0, 60.0
-OPEN = {"arrivals": "", "rate": 0, "seed": "", "profile": ""}
+CLOSED = {"arrivals": "", "order_seed": ""}
 
 
 class Master:
@@ -67,7 +70,7 @@ class Master:
 
     def phase(self, name: str) -> None:
         """Enter a closed-loop phase."""
-        self.ask("phase", phase=name, start_utc_ns=time.time_ns(), **OPEN)
+        self.ask("phase", orders=[{"phase": name, **CLOSED}], start_utc_ns=time.time_ns())
 
 
 def open_cell(master: Master, options: argparse.Namespace, images: ImageSet) -> None:
@@ -75,14 +78,13 @@ def open_cell(master: Master, options: argparse.Namespace, images: ImageSet) -> 
     kind = KINDS[options.kind]
     endpoint = endpoint_of(kind, f"127.0.0.1:{options.port}")
     master.ask(
-        "study", images=str(options.bodies / PICTURES), texts="", pool_bytes=POOL_BYTES, sha256=images.sha256,
-        golden={endpoint.space: rows(len(images)).tobytes()}, min_cosine=MIN_COSINE, timeout_s=TIMEOUT_S,
-        scheduling=SCHEDULING, raw_results=RAW_RESULTS, trace=False,
+        "study", images=str(options.bodies / PICTURES), texts="", pool_bytes=POOL_BYTES, kinds=[],
+        sha256=images.sha256, golden={endpoint.space: rows(len(images)).tobytes()}, min_cosine=MIN_COSINE,
+        timeout_s=TIMEOUT_S, scheduling=SCHEDULING, raw_results=RAW_RESULTS, trace=False,
     )  # fmt: skip
-    master.ask(
-        "cell", cell=f"{endpoint.name}/b{kind.batch}/c{options.users}", repeat=1, endpoint=endpoint.to_dict(),
-        addresses={}, batch=kind.batch, users=options.users, channels="per-user", client=options.client,
-    )  # fmt: skip
+    cell = replace(Cell(endpoint, kind.batch, options.users, 0, 0), channels=PER_USER, client=options.client)
+    about = {"endpoint": endpoint.to_dict(), "addresses": {}, "users": options.users}
+    master.ask("cell", cells=[{**PlannedRun(cell, 1).to_record(), **about}])
 
 
 def service_times(master: Master, seconds: float) -> list[float]:

@@ -18,8 +18,8 @@ import msgpack  # type: ignore[import-untyped]
 import zmq
 
 from benchmarks.scaling import told
-from swarm.distributed.protocol import ASK, HELLO, REPLY
-from swarm.distributed.worker import NOTHING_DONE
+from swarm.distributed.part import OF_PACER
+from swarm.distributed.protocol import ASK, DRAINED, HELLO, REPLY
 
 TICKS = 100
 """In a second."""
@@ -151,13 +151,15 @@ class Crowd:
         """As a worker answers; what it does at a phase or a drain, all do at the first that is asked."""
         if data["op"] == "drain":
             self._tag = None
-            return {**NOTHING_DONE, "users": 1, "finished": self._ok, "phase_ns": 10**9}
+            told = {"users": 1, "finished": self._ok, "phase_ns": 10**9}
+            return {"parts": [{**dict.fromkeys(DRAINED, 0), **dict.fromkeys(OF_PACER), **told}]}
         if data["seq"] > self._acknowledged:
             self._acknowledged = data["seq"]
             if data["op"] == "cell":
-                self._cell = (data["cell"], data["repeat"])
+                (cell,) = data["cells"]
+                self._cell = (cell["cell"], cell["repeat"])
             elif data["op"] == "phase":
-                self._tag, self._ok = (*self._cell, data["phase"]), 0
+                self._tag, self._ok = (*self._cell, data["orders"][0]["phase"]), 0
                 self._heads = [told.told(told.records(self._tag, seed)) for seed in range(KINDS)]
         return {}
 

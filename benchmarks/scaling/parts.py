@@ -54,7 +54,7 @@ def works(
     """The parts by name; the last is what the collector does, checks of the messages among it."""
     records = [record for message in messages for record in records_of(message)]
     collector = Collector(link := Link(), lambda worker: worker)  # type: ignore[arg-type]
-    collector.begin_phase(*TAG)
+    collector.begin_phase([TAG[:2]], TAG[2])
     yield "decoding messages of records", lambda: each(Message.unserialize, messages)
     yield "adding up the run", lambda: followed(records)
     yield "writing the ledger", lambda: each(ledger.write, records)
@@ -62,7 +62,7 @@ def works(
     yield "progress, one message each", lambda: each(link.deliver, progress)
     whole = Collector(whole_link := Link(), lambda worker: worker)  # type: ignore[arg-type]
     whole.begin_study(ledger)
-    whole.begin_phase(*TAG)
+    whole.begin_phase([TAG[:2]], TAG[2])
     yield "decoding, checking and ledger together", lambda: each(whole_link.deliver, messages)
 
 

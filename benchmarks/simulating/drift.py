@@ -16,7 +16,7 @@ from benchmarks.simulating.truths import Floats, Law, Random, Run
 from reports.caveats.change import LatencyChange
 from reports.caveats.drift import changed
 from reports.summary.slices import Slice, sliced
-from swarm.output.run_fold import RunFold
+from swarm.output.run_fold import FollowedRun
 from swarm.study.steady import Steadiness
 
 RUNS, WARM_UPS = 400, 200
@@ -177,8 +177,8 @@ def ended(run: Run, cap_s: int) -> tuple[int, bool]:
     steadiness, whole = Steadiness(cap_s), run.results
     for seconds in count(1):
         known = whole[UNKNOWN_S:seconds]
-        told = SimpleNamespace(complete=len(known), latest=known, compute_ns=())
-        if steadiness.over(cast(RunFold, told), seconds):
+        told = SimpleNamespace(complete=known, latest=known, compute_ns=())
+        if steadiness.over(cast(FollowedRun, told), seconds):
             break
     return seconds, not steadiness.doubt
 

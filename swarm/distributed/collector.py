@@ -3,15 +3,24 @@
 from locust.runners import Runner
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from reports.ledger.ledger import LedgerWriter
+from reports.ledger.ledger import LedgerWriter, Tag, tag_of
 from swarm.distributed.protocol import PROGRESS, RECORDS, are_records, careful, is_progress
 from swarm.distributed.raw_results import RawResults
 
-Phase = tuple[str, int, str]
-"""cell, repeat, phase"""
+
+
+@dataclass
+class Progress:
+    """What came back in the current phase of a run, by worker as they tell it, and by windows."""
+
+    phase: str
+    told: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ok: int = 0
+    failed: int = 0
 
 
 class Collector:
@@ -20,11 +29,10 @@ class Collector:
     def __init__(self, runner: Runner, name_of: Callable[[str], str]) -> None:
         self._name_of = name_of
         self._ledger: LedgerWriter | None = None
-        self._phase: Phase = ("", 0, "")
-        self._begun: set[tuple[str, int]] = set()
-        self._ended: set[tuple[str, int]] = set()
-        self._progress: dict[str, tuple[int, int]] = {}
-        self._counted = (0, 0)
+        self._current: dict[Tag, Progress] = {}
+        """Of the runs under way."""
+        self._begun: set[Tag] = set()
+        self._ended: set[Tag] = set()
         self.raw = RawResults(0)
         self.heard: dict[str, float] = {}
         """When each worker's last record arrived."""
@@ -45,22 +53,20 @@ class Collector:
         self.failures = self.requests = 0
         self.fault = ""
 
-    def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
-        """Count afresh for a phase of a run."""
-        self._phase = (cell, repeat, phase)
-        self._begun.add((cell, repeat))
-        self._progress = {}
-        self._counted = (0, 0)
+    def begin_phase(self, runs: Iterable[Tag], phase: str) -> None:
+        """Count afresh for a phase of the runs that are under way at the same time."""
+        self._current = {tag: Progress(phase) for tag in runs}
+        self._begun |= self._current.keys()
 
-    @property
-    def ok(self) -> int:
-        """Successes of the current phase: from workers' progress while it runs, from windows once drained."""
-        return max(self._counted[0], sum(ok for ok, _ in self._progress.values()))
+    def ok(self, tag: Tag) -> int:
+        """Successes of a run's phase: from workers' progress while it runs, from windows once drained."""
+        now = self._current[tag]
+        return max(now.ok, sum(ok for ok, _ in now.told.values()))
 
-    @property
-    def failed(self) -> int:
-        """Failures of the current phase, likewise."""
-        return max(self._counted[1], sum(failed for _, failed in self._progress.values()))
+    def failed(self, tag: Tag) -> int:
+        """Failures of a run's phase, likewise."""
+        now = self._current[tag]
+        return max(now.failed, sum(failed for _, failed in now.told.values()))
 
     def write(self, record: dict[str, Any]) -> None:
         """Writes to the ledger; a full disk is stored as the collector's fault and raises nothing."""
@@ -74,12 +80,13 @@ class Collector:
         for listener in self.listeners:
             listener(record)
         if record["kind"] == "run" and record["event"] == "end":
-            self._ended.add((record["cell"], record["repeat"]))
+            self._ended.add(tag_of(record))
 
     def _on_progress(self, msg: Any, **_: Any) -> None:
         data = msg.data
-        if (data["cell"], data["repeat"], data["phase"]) == self._phase:
-            self._progress[msg.node_id] = (data["ok"], data["failed"])
+        now = self._current.get(tag_of(data))
+        if now and now.phase == data["phase"]:
+            now.told[msg.node_id] = (data["ok"], data["failed"])
 
     def _on_records(self, msg: Any, **_: Any) -> None:
         self.heard[msg.node_id] = time.monotonic()
@@ -91,12 +98,12 @@ class Collector:
             self.write(record)
             self._count(record)
         for rows in msg.data["raw"]:
-            if (rows["cell"], rows["repeat"]) in self._begun:
+            if tag_of(rows) in self._begun:
                 self.raw.add(worker, rows)
 
     def _of_idle(self, record: Mapping[str, Any]) -> bool:
         """Between two runs, or two studies, workers report health each second, under the last one."""
-        tag = (record["cell"], record["repeat"])
+        tag = tag_of(record)
         return tag not in self._begun or (tag in self._ended and record["kind"] == "health")
 
     def _count(self, record: dict[str, Any]) -> None:
@@ -106,8 +113,10 @@ class Collector:
         if record["phase"] == "measure":
             self.failures += failed
             self.requests += record["ok"] + failed
-        if (record["cell"], record["repeat"], record["phase"]) == self._phase:
-            self._counted = (self._counted[0] + record["ok"], self._counted[1] + failed)
+        now = self._current.get(tag_of(record))
+        if now and now.phase == record["phase"]:
+            now.ok += record["ok"]
+            now.failed += failed
 
     def end_study(self) -> None:
         """Write no more."""

@@ -9,7 +9,8 @@ import gc
 import itertools
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,13 +166,15 @@ class Shipper:
     def __init__(self, runner: Runner, recorder: Recorder) -> None:
         self._runner, self._recorder = runner, recorder
         self._health = WorkerHealth()
-        self._connections = Connections()
+        self._connections: list[Connections] = []
+        """To the endpoint of each cell."""
         self._path_phase, self._path_since_ns = "", 0
         self._looking = RLock()
-        self._told: tuple[Any, ...] = ()
+        self._told: dict[str, tuple[Any, ...]] = {}
         self._second = 0
         self._since_ns = time.perf_counter_ns()
-        self.assignment: Assignment | None = None
+        self.assignments: Sequence[Assignment] = ()
+        """The cells of the run under way."""
         self.workers = 1
         """How many share the load."""
         runner.greenlet.spawn(self._ship)
@@ -201,9 +204,10 @@ class Shipper:
 
     def begin_path(self, phase: str) -> None:
         """What connections do from now on belongs to this phase, until `end_path`."""
-        assert self.assignment is not None
         with self._looking:
-            self._connections.watch(self.assignment.endpoint.port)
+            self._connections = [Connections() for _ in self.assignments]
+            for connections, assignment in zip(self._connections, self.assignments, strict=True):
+                connections.watch(assignment.endpoint.port)
             http2.take()  # what came before
             self._path_phase, self._path_since_ns = phase, time.perf_counter_ns()
 
@@ -224,26 +228,36 @@ class Shipper:
             self._send(records + path)
 
     def _path_of(self, second: int) -> list[dict[str, Any]]:
-        """What the kernel tells of the connections, and as `http2` what our own gRPC knows of them."""
-        assignment, now_ns = self.assignment, time.perf_counter_ns()
-        if assignment is None or not self._path_phase:
+        """What the kernel tells of the connections, and as `http2` what our own gRPC knows of them.
+
+        Of cells that run at the same time to one port nobody can tell whose a connection is.
+        """
+        now_ns = time.perf_counter_ns()
+        if not self._path_phase:
             return []
         span_ns, self._path_since_ns = now_ns - self._path_since_ns, now_ns
-        figures = self._connections.take()
-        if not figures:
-            return []  # what our own gRPC has counted is in the next record
-        if known := http2.take():
-            figures["http2"] = known
-        head = record_head("path", assignment, self._path_phase, second, span_ns)
-        return [{**head, "asked": assignment.connections, **figures}]
+        ports = Counter(one.endpoint.port for one in self.assignments)
+        made = []
+        for assignment, connections in zip(self.assignments, self._connections, strict=False):
+            if ports[assignment.endpoint.port] > 1 or not (figures := connections.take()):
+                continue  # what our own gRPC has counted is in the next record
+            if len(self.assignments) == 1 and (known := http2.take()):
+                figures["http2"] = known
+            head = record_head("path", assignment, self._path_phase, second, span_ns)
+            made.append({**head, "asked": assignment.connections, **figures})
+        return made
 
     def _health_of(self, second: int, now_ns: int) -> list[dict[str, Any]]:
-        figures, assignment, span_ns = self._health.take(), self.assignment, now_ns - self._since_ns
+        """The state of this process, which all its cells share; `cells` says how many, where several do."""
+        figures, span_ns = self._health.take(), now_ns - self._since_ns
         self._since_ns = now_ns
-        if assignment is None:
-            return []
-        head = record_head("health", assignment, assignment.phase, second, span_ns)
-        return [{**head, **figures, "in_flight": assignment.in_flight, "users": self._runner.user_count}]
+        if len(self.assignments) > 1:
+            figures["cells"] = len(self.assignments)
+        heads = [record_head("health", one, one.phase, second, span_ns) for one in self.assignments]
+        return [
+            {**head, **figures, "in_flight": one.in_flight, "users": one.users}
+            for head, one in zip(heads, self.assignments, strict=True)
+        ]
 
     def _send(self, records: list[dict[str, Any]]) -> None:
         raw = self._recorder.take_raw()
@@ -251,14 +265,12 @@ class Shipper:
             self._runner.send_message(RECORDS, {"records": records, "raw": raw})
 
     def _tell_progress(self) -> None:
-        assignment, recorder = self.assignment, self._recorder
-        if assignment is None:
-            return
-        tally = recorder.tally(assignment.phase)
-        counts = (assignment.cell, assignment.repeat, assignment.phase, tally.ok, tally.failed)
-        if counts != self._told:
-            self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
-            self._told = counts
+        for one in self.assignments:
+            tally = self._recorder.tally(one.cell, one.phase)
+            counts = (one.cell, one.repeat, one.phase, tally.ok, tally.failed)
+            if counts != self._told.get(one.cell):
+                self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
+                self._told[one.cell] = counts
 
 
 def record_head(kind: str, assignment: Assignment, phase: str, second: int, span_ns: int) -> dict[str, Any]:

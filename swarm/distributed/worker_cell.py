@@ -1,5 +1,7 @@
 """From the master's message about a cell to the assignment of a worker's users; and their memory."""
 
+from locust.env import Environment
+
 import ctypes
 import functools
 import gc
@@ -8,7 +10,7 @@ import os
 import resource
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gevent
@@ -24,12 +26,15 @@ from users.endpoint import Endpoint
 from users.errors import TargetError, tls_fault
 from users.http2.sender import SCHEDULING
 from users.inputs.images import ImageSet
-from users.load.assignment import LIBRARY, Assignment, prepare_pool
+from users.load.assignment import LIBRARY, Assignment, named, prepared
+from users.load.mix import Traffic, mix_of
 from users.load.user import InferenceUser
 from users.tls import SecurityError, check_here
 from users.transport.headers import headers_of
 from users.transport.sockets import connect
 
+MOST_AT_ONCE = 4
+"""Cells that run at the same time."""
 YOUNG_OBJECTS = 10_000
 """New objects before Python collects garbage; its own threshold is 700."""
 
@@ -43,12 +48,22 @@ COPIES_BYTES, HUGE_PAGE_BYTES = 160 << 20, 2 << 20
 """Room for a pool of tensors and a hundred copies; none of it is allocated before it is used."""
 
 
-def user_class_of(classes: Iterable[type[Any]]) -> type[InferenceUser]:
-    """The user class of a study's locustfile. Raises StudyError where it has none."""
-    for made in classes:
-        if issubclass(made, InferenceUser):
-            return made
-    raise StudyError("the locustfile has no user class of inferswarm; import EmbeddingUser from users in it")
+def user_classes_of(environment: Environment) -> list[type[InferenceUser]]:
+    """The user class of a study's locustfile, and copies of it: one for each cell that runs at the same time.
+
+    Locust spawns users by class, so that each class of this process has an assignment of its own.
+    Raises StudyError where the locustfile has none.
+    """
+    known = [made for made in environment.user_classes if issubclass(made, InferenceUser)]
+    if not known:
+        raise StudyError(
+            "the locustfile has no user class of inferswarm; import EmbeddingUser from users in it"
+        )
+    own = [made for made in known if made.__bases__ == (known[0],)]
+    if not own:
+        own = [type(f"{known[0].__name__}{number}", (known[0],), {}) for number in range(2, MOST_AT_ONCE + 1)]
+        environment.user_classes += own
+    return [known[0], *own]
 
 
 def own_host() -> str:
@@ -68,12 +83,13 @@ def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: Ima
     prepare_memory(copies=by_library or study["trace"])
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
-    request_id = PLACEHOLDER if study["trace"] else ""
     codec = own_codec(endpoint)
-    pool_of = named_pool if by_library else prepare_pool
+    traffic = mix_of(data["batch_mix"], data["picture_mix"], data["batch"])
+    request_id = PLACEHOLDER if study["trace"] else ""
+    pool, classes = pool_of(codec, images, data["batch"], traffic, request_id, by_library)
     return Assignment(
         codec,
-        pool_of(codec, images, data["batch"], request_id),
+        pool,
         study["timeout_s"],
         cell=data["cell"],
         repeat=data["repeat"],
@@ -81,8 +97,29 @@ def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: Ima
         min_cosine=study["min_cosine"],
         images=images if by_library else None,
         scheduling=study.get("scheduling", SCHEDULING),
+        traffic=traffic,
+        classes=classes,
         **{name: data[name] for name in AXES if name in Assignment.__dataclass_fields__},
     )
+
+
+def pool_of(
+    codec: Codec, images: ImageSet, batch: int, traffic: Traffic | None, request_id: str, by_library: bool
+) -> tuple[list[PreparedRequest], dict[str, range]]:
+    """Prepared requests, and where those of each class are among them; no classes where all are alike.
+
+    All classes together take no more memory than the requests of one: each has fewer, but one at least.
+    """
+    contract, made = codec.endpoint.contract, named if by_library else prepared
+    if traffic is None:
+        return made(codec, images, rotation(images.count(contract), batch), request_id), {}
+    batches, classes = list[tuple[int, ...]](), dict[str, range]()
+    for one in traffic.classes:
+        own = images.items(contract, one.picture)
+        some = [tuple(own[place] for place in batch) for batch in rotation(len(own), one.batch)]
+        classes[one.label] = range(len(batches), len(batches) + max(1, len(some) // len(traffic.classes)))
+        batches += some[: len(classes[one.label])]
+    return made(codec, images, batches, request_id), classes
 
 
 def own_codec(endpoint: Endpoint) -> Codec:
@@ -98,18 +135,6 @@ def golden_of(endpoint: Endpoint, spaces: Mapping[str, bytes]) -> NDArray[np.flo
     if not (told := spaces.get(endpoint.space)):
         return None
     return np.frombuffer(told, dtype=np.float32).reshape(-1, endpoint.contract.dimension)
-
-
-def named_pool(codec: Codec, images: ImageSet, batch: int, request_id: str = "") -> list[PreparedRequest]:
-    """As `prepare_pool`, but the pictures of each request alone, for a client that builds its body itself.
-
-    Bodies that nobody sends would cost time and memory: 200 MB, and seconds, where tensors are JSON.
-    """
-    # Whether its requests have a place for an id, one picture tells.
-    id_at = codec.prepare(images, (0,), request_id).id_at if request_id else -1
-    images.prepare(codec.endpoint.contract)
-    count = images.count(codec.endpoint.contract)
-    return [PreparedRequest(b"", indices, id_at=id_at) for indices in rotation(count, batch)]
 
 
 def check_files(users: int) -> None:

@@ -85,7 +85,7 @@ class Dispatcher:
         elif record["kind"] == "run" and record["event"] == "start":
             self._fire("run_started", self._started(record, tag))
         elif record["kind"] == "run":
-            summary = self._fold.summary()
+            summary = self._fold.summary(tag_of(record))
             self._runs += [summary] if summary else []
             ended = RunEnded(**tag, status=record["status"], note=record["note"], summary=summary)
             self._fire("run_ended", ended)

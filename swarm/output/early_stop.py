@@ -22,7 +22,7 @@ from reports.gates.select import cells_of
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import Claim, measured
 from reports.histogram.percentiles import Distribution
-from reports.ledger.ledger import tag_of
+from reports.ledger.ledger import Tag, tag_of
 from reports.stats.shares import LEAST_BLOCKS, Share
 from reports.summary.blocks import MOST_BLOCKS, BlockSeries, Counts, RunBlocks
 from swarm.output.run_fold import LiveSecond
@@ -60,7 +60,8 @@ class EarlyStop:
 
     def __init__(self, thresholds: Iterable[Threshold], runs: int) -> None:
         self._thresholds, self._runs = tuple(thresholds), runs
-        self._phase: Phase | None = None
+        self._phases: dict[Tag, Phase] = {}
+        """Of the runs that are under way, and of ended ones."""
         self.stop: StopReason | None = None
         """The claim that has become certain, if any."""
 
@@ -68,9 +69,10 @@ class EarlyStop:
         """Takes in a second of the run under way; only those of its measure phase count."""
         if "measure" not in second.here.phases or second.revision or self.stop:
             return
-        if self._phase is None or self._phase.run is not second.run:
-            self._phase = self._begun(second.run)
-        self.stop = self._phase.add(second)
+        tag = tag_of(second.run.planned)
+        if tag not in self._phases:
+            self._phases[tag] = self._begun(second.run)
+        self.stop = self._phases[tag].add(second)
 
     def _begun(self, run: RunRecords) -> Phase:
         planned = {run.planned["cell"]: {**run.planned, **run.planned["topology"]._asdict()}}

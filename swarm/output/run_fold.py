@@ -1,4 +1,4 @@
-"""The current run, summed up as in its report: its Summary at any time, its seconds once they are whole.
+"""The runs under way, summed up as in their report: Summaries at any time, seconds once they are whole.
 
 This is the one fold of a running study. Events, and so the live page and Prometheus, and early stops are told
 its seconds; the conductor asks how its phase goes, and at last for its Summary.
@@ -14,7 +14,7 @@ from reports.fold.records import epoch_s
 from reports.fold.run_records import Bins, RunRecords, Second, planned_of
 from reports.fold.timeline import TimelineSecond, second_of
 from reports.fold.windows import Results
-from reports.ledger.ledger import DAMAGED, Record, tag_of
+from reports.ledger.ledger import DAMAGED, Record, Tag, tag_of
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
 
@@ -58,6 +58,66 @@ class LiveSecond:
         )
 
 
+class FollowedRun:
+    """One run: its records so far, and how the phase that it is in goes."""
+
+    def __init__(self, planned: Record, workers: Iterable[str], now: float) -> None:
+        self.records = RunRecords(planned_of(planned), Bins(1, 0), at_once=AT_ONCE, of_second=None)
+        self.seconds = PendingSeconds()
+        self.seconds.heard_of(workers, now)
+        self.is_over = False
+        self._summary: Summary | None = None
+        """Of the records so far, once requested."""
+        self._phase = ""
+        self._first, self._last = dict[str, int](), dict[str, int]()
+        """Each worker's first second in the phase, and its last complete one."""
+
+    def add(self, record: Record) -> None:
+        """Takes in one of its records."""
+        self.records.add(record)
+        self._summary = None
+        kind = record["kind"]
+        if kind == "phase":
+            self._phase, self._first, self._last = record["phase"], {}, {}
+        elif kind in ("window", "health") and record["phase"] == self._phase:
+            self._first.setdefault(record["worker"], record["second"])
+            if kind == "health":
+                self._last[record["worker"]] = record["second"]
+
+    def summary(self, header: Record) -> Summary | None:
+        """Of its records so far; None where they are of no run."""
+        if self._summary is None:
+            # What raises here the report will refuse, too.
+            with suppress(*DAMAGED):
+                self._summary = summarise(self.records.settled(), header)
+        return self._summary
+
+    @property
+    def complete(self) -> range:
+        """The seconds of the phase under way that every worker has told all of, without the first."""
+        first, last = max(self._first.values(), default=0), min(self._last.values(), default=0)
+        return range(first + 1, last + 1)
+
+    @property
+    def latest(self) -> list[Results]:
+        """What came back in the latest of them."""
+        seconds = self.records.settled().seconds
+        found = (seconds.get(at) or Second() for at in self.complete[-LATEST:])
+        return [second.results.get(self._phase) or Results() for second in found]
+
+    @property
+    def compute_ns(self) -> list[float]:
+        """The server's compute time per execution in the latest seconds of the phase in which it had any."""
+        spans = self.records.settled().samples.spans
+        found = [sample for at in sorted(spans)[-LATEST:] for sample in spans[at]]
+        told = [sample.get("server") or {} for sample in found if sample["phase"] == self._phase]
+        return [
+            (after["compute_ns"] - before["compute_ns"]) / executions
+            for before, after in pairwise(counters for counters in told if "compute_ns" in counters)
+            if (executions := after["executions"] - before["executions"]) > 0
+        ]
+
+
 class RunFold:
     """Follows the ledgers of those studies that it is told to, run by run; `clock` counts seconds."""
 
@@ -67,13 +127,8 @@ class RunFold:
         self._began = 0
         self.plan: list[Record] = []
         """All runs known so far."""
-        self._run: RunRecords | None = None
-        self._summary: Summary | None = None
-        """Of the records so far, once requested."""
-        self._seconds = PendingSeconds()
-        self._phase = ""
-        self._first, self._last = dict[str, int](), dict[str, int]()
-        """Each worker's first second in the phase, and its last complete one."""
+        self._runs: dict[Tag, FollowedRun] = {}
+        """Those under way, and those that ended last."""
         self._looked = 0.0
         self.late = 0
         """Records that came after their run was over, or after their second was dropped."""
@@ -88,14 +143,13 @@ class RunFold:
 
     def finish(self) -> None:
         """The study is over: what still waits is told, and nothing is followed until the next one."""
-        if self._run is not None:
-            self._tell(self._run, self._seconds.all())
+        for run in self._runs.values():
+            self._tell(run, run.seconds.all())
         self.forget()
 
     def forget(self) -> None:
         """Nothing is followed until the next study."""
-        self._header, self._run, self._summary = {}, None, None
-        self._first, self._last = {}, {}
+        self._header, self._runs = {}, {}
 
     def on_record(self, record: Record) -> None:
         """Any record of the ledger, as it is written."""
@@ -108,91 +162,53 @@ class RunFold:
         if "repeat" in record:
             self._take(record)
 
-    def summary(self) -> Summary | None:
-        """Of the last run that has begun; None before the first, and where its records are of no run."""
-        if self._run is not None and self._summary is None:
-            # What raises here the report will refuse, too.
-            with suppress(*DAMAGED):
-                self._summary = summarise(self._run.settled(), self._header)
-        return self._summary
+    def of(self, tag: Tag) -> FollowedRun | None:
+        """A run under way, or one that ended last; None of any other."""
+        return self._runs.get(tag)
 
-    @property
-    def complete(self) -> int:
-        """How many seconds of the phase under way every worker has told all of, the first not counted."""
-        return len(self._complete)
-
-    @property
-    def _complete(self) -> range:
-        first, last = max(self._first.values(), default=0), min(self._last.values(), default=0)
-        return range(first + 1, last + 1)
-
-    @property
-    def latest(self) -> list[Results]:
-        """What came back in the latest of them."""
-        seconds = self._run.settled().seconds if self._run else {}
-        found = (seconds.get(at) or Second() for at in self._complete[-LATEST:])
-        return [second.results.get(self._phase) or Results() for second in found]
-
-    @property
-    def compute_ns(self) -> list[float]:
-        """The server's compute time per execution in the latest seconds of the phase in which it had any."""
-        spans = self._run.settled().samples.spans if self._run else {}
-        found = [sample for at in sorted(spans)[-LATEST:] for sample in spans[at]]
-        told = [sample.get("server") or {} for sample in found if sample["phase"] == self._phase]
-        return [
-            (after["compute_ns"] - before["compute_ns"]) / executions
-            for before, after in pairwise(counters for counters in told if "compute_ns" in counters)
-            if (executions := after["executions"] - before["executions"]) > 0
-        ]
+    def summary(self, tag: Tag) -> Summary | None:
+        """Of such a run; None of any other, and where its records are of no run."""
+        run = self._runs.get(tag)
+        return run.summary(self._header) if run else None
 
     def _begin(self, record: Record) -> None:
         planned = next((entry for entry in self.plan if tag_of(entry) == tag_of(record)), None)
         if planned is None:
             raise ValueError(f"{record['cell']} was not planned")
-        if self._run is not None:
-            self._tell(self._run, self._seconds.all())
-        self._run = RunRecords(planned_of(planned), Bins(1, 0), at_once=AT_ONCE, of_second=None)
-        self._phase, self._first, self._last = "", {}, {}
-        self._seconds = PendingSeconds()
-        self._seconds.heard_of(record["workers"], self._clock())
+        for tag in [tag for tag, run in self._runs.items() if run.is_over]:
+            run = self._runs.pop(tag)
+            self._tell(run, run.seconds.all())
+        self._runs[tag_of(record)] = FollowedRun(planned, record["workers"], self._clock())
 
     def _take(self, record: Record) -> None:
-        run, kind, now = self._run, record["kind"], self._clock()
-        if run is None or tag_of(record) != tag_of(run.planned):
+        run, kind, now = self._runs.get(tag_of(record)), record["kind"], self._clock()
+        if run is None:
             self.late += kind in OF_SECONDS
             return
         run.add(record)
-        self._summary = None
-        self._note_phase(record)
-        if kind in OF_SECONDS and not self._seconds.add(record, now):
+        if kind in OF_SECONDS and not run.seconds.add(record, now):
             self.late += 1
         if kind == "run" and record["event"] == "end":
-            self._tell(run, self._seconds.all())
+            run.is_over = True
+            self._tell(run, run.seconds.all())
         elif now - self._looked >= LOOK_S:
             self._looked = now
-            self._tell(run, self._seconds.whole(now))
+            for each in self._runs.values():
+                self._tell(each, each.seconds.whole(now))
 
-    def _note_phase(self, record: Record) -> None:
-        kind = record["kind"]
-        if kind == "phase":
-            self._phase, self._first, self._last = record["phase"], {}, {}
-        elif kind in ("window", "health") and record["phase"] == self._phase:
-            self._first.setdefault(record["worker"], record["second"])
-            if kind == "health":
-                self._last[record["worker"]] = record["second"]
-
-    def _tell(self, run: RunRecords, seconds: Sequence[int]) -> None:
+    def _tell(self, run: FollowedRun, seconds: Sequence[int]) -> None:
+        records = run.records
         if seconds:
-            run.settled()
+            records.settled()
         for at in seconds:
-            here, sample = run.seconds.get(at) or Second(), self._seconds.samples.pop(at, None)
-            second = LiveSecond(run, at, self._seconds.tell(at), here, sample, self._began)
+            here, sample = records.seconds.get(at) or Second(), run.seconds.samples.pop(at, None)
+            second = LiveSecond(records, at, run.seconds.tell(at), here, sample, self._began)
             for listener in self.listeners:
                 listener(second)
-        for at in self._seconds.let_go():
-            run.close(at)
-            run.settled().seconds.pop(at, None)
-            run.samples.spans.pop(at, None)
+        for at in run.seconds.let_go():
+            records.close(at)
+            records.settled().seconds.pop(at, None)
+            records.samples.spans.pop(at, None)
 
 
 class PendingSeconds:

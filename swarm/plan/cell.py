@@ -14,8 +14,10 @@ from users.load.load_profile import LoadProfile, parse
 class Cell(Axes):
     """endpoint × batch × load × level, measured for at least `requests` and `seconds`.
 
+    With a `batch_mix`, or a trace to `replay`, `batch` is the largest one.
+
     Closed loop: `level` users. Open loop: `level` requests a second. With a `profile`, as
-    users.load.load_profile reads it, `level` is its peak, and the measure phase is as long as the profile,
+    users.load.profile_text reads it, `level` is its peak, and the measure phase is as long as the profile,
     whatever `requests` and `seconds` say. The axes stand empty until `swarm.plan.sweep` has filled in what
     the study's options say.
     """
@@ -34,7 +36,8 @@ class Cell(Axes):
         A variant follows where the study has several: `onnx-grpc/b1/c16/shared`.
         """
         letter, variant = "r" if self.open else "c", f"/{self.variant}" if self.variant else ""
-        return f"{self.endpoint.name}/b{self.batch}/{letter}{self.level:g}{variant}"
+        batch = "mix" if self.batch_mix or self.replay else f"b{self.batch}"
+        return f"{self.endpoint.name}/{batch}/{letter}{self.level:g}{variant}"
 
     def varied(self, **axes: Any) -> Self:
         """The same with other axes, of which its name tells."""
@@ -58,7 +61,7 @@ class Cell(Axes):
 
     @property
     def course(self) -> LoadProfile | None:
-        """How its rate goes, where it does not stay the same."""
+        """How its rate, or its number of users, goes, where it does not stay the same."""
         return parse(self.profile, self.level) if self.profile else None
 
     @property
@@ -87,6 +90,11 @@ class PlannedRun:
     cell: Cell
     repeat: int
     confirming: bool = False
+
+    @property
+    def tag(self) -> tuple[str, int]:
+        """What tells it from other runs."""
+        return self.cell.name, self.repeat
 
     def to_record(self) -> dict[str, Any]:
         """As the ledger's header lists it."""

@@ -106,7 +106,7 @@ def without_parts(read: Read) -> dict[str, Any]:
 
 
 class Sampler:
-    """Samples from `begin` to `end`; neither raises, whatever the sources do.
+    """Samples runs from their `begin` to the `end` of all; neither raises, whatever the sources do.
 
     `write` takes records, `sources` opens what to read for an endpoint; `wall` is the wall clock in seconds.
     """
@@ -121,14 +121,13 @@ class Sampler:
     ) -> None:
         self._write, self._sources = write, sources
         self._wall, self._sleep, self._late_s = wall, sleep, late_s
-        self._greenlet: gevent.Greenlet | None = None
+        self._greenlets: list[gevent.Greenlet] = []
         self._phase = ""
 
     def begin(self, cell: str, repeat: int, endpoint: Endpoint) -> None:
-        """Sample for this run from now on; `enter` says in which phase it is."""
-        self.end()
+        """Sample for this run, too, from now on; `enter` says in which phase all are."""
         self._phase = ""
-        self._greenlet = gevent.spawn(self._sample, {"cell": cell, "repeat": repeat}, endpoint)
+        self._greenlets.append(gevent.spawn(self._sample, {"cell": cell, "repeat": repeat}, endpoint))
 
     def enter(self, phase: str) -> None:
         """What is sampled from now on belongs to this phase."""
@@ -136,9 +135,8 @@ class Sampler:
 
     def end(self) -> None:
         """Sample no more, and close every connection; waits for what is being read, for a second at most."""
-        greenlet, self._greenlet = self._greenlet, None
-        if greenlet is not None:
-            greenlet.kill()
+        greenlets, self._greenlets = self._greenlets, []
+        gevent.killall(greenlets)
 
     def _sample(self, tag: Mapping[str, Any], endpoint: Endpoint) -> None:
         asked: dict[str, gevent.Greenlet] = {}

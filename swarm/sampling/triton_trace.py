@@ -162,7 +162,7 @@ class TraceReader:
             return None
         waits_ns = self._collector.raw.waits_ns(run.cell.name, run.repeat)
         traced, fault = self._read(server["http"], Path(server["trace"]), waits_ns.keys())
-        return join(waits_ns, traced, self._collector.ok, fault)
+        return join(waits_ns, traced, self._collector.ok(run.tag), fault)
 
     def _read(self, address: str, trace: Path, wanted: Collection[str]) -> tuple[Mapping[str, Stamps], str]:
         """The timestamps of the wanted requests, and what went wrong, if anything."""

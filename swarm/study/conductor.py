@@ -1,8 +1,12 @@
-"""The conductor walks the runs of a study: prepare, spawn, warm up, measure under the same load, drain."""
+"""The conductor walks the runs of a study: prepare, spawn, warm up, measure under the same load, drain.
 
-from collections.abc import Mapping
+Most go alone; cells that are measured `together` have their runs at the same time.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reports.fold.server import SEVERAL
 from swarm.distributed.protocol import PARTING_S
 from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import PlannedRun, Warm, warmed_by
@@ -41,79 +45,93 @@ class Conductor:
         """All runs of the schedule. Raises StudyError where no worker is left, or the disk is full."""
         planned = self._schedule.planned
         pace, known = Pace(planned, self._deps.clock), len(planned)
-        outcome = None
-        while run := self._schedule.next(outcome):
+        outcomes: Sequence[Outcome] = ()
+        while runs := self._schedule.next(outcomes):
             if not planned:
-                self._log.planned([run])
-                self._deps.say(pace.announcement(run))
+                self._log.planned(runs)
+                self._deps.say(pace.announcement(runs[0]))
             elif len(planned) > known:
                 self._log.planned(planned[known:])
                 known = len(planned)
-            outcome = self._conduct(run)
-            self._deps.say(pace.line(outcome) + self._schedule.remark(outcome))
+            outcomes = self._conduct(runs)
+            for outcome in outcomes:
+                self._deps.say(pace.line(outcome) + self._schedule.remark(outcome))
             if self._deps.collector.fault:
                 raise StudyError(self._deps.collector.fault)
 
     def abort(self, note: str) -> None:
-        """End the run that is under way, if any, within seconds, and keep what it has measured."""
+        """End what is under way, if anything, within seconds, and keep what it has measured."""
         if self._current is not None:
             self._current.settle(PARTING_S)
             self._end("aborted", note)
 
-    def _conduct(self, run: PlannedRun) -> Outcome:
-        current = self._current = RunPhases(run, self._deps, self._log, self._terms)
+    def _conduct(self, runs: Sequence[PlannedRun]) -> list[Outcome]:
+        """One run, or several at the same time, from workers that are free to workers that are free."""
+        current = self._current = RunPhases(runs, self._deps, self._log, self._terms)
         try:
             current.check()
-            for code, text in self._deps.caveats_of(run.cell.endpoint):
-                self._log.caveat(run, code, text)
-            for endpoint in self._deps.set_up(run.cell):
-                # It had to load its model for that, and is cold again.
-                for call in self._deps.first_calls.forget(endpoint):
-                    self._log.cold(call)
-                self._warm = {key for key in self._warm if key[0] != endpoint.shares}
+            for run in runs:
+                self._set_up(run)
             self._prepare(current)
             self._warm_up(current)
             self._measure(current)
         except RunFailedError as failure:
             current.settle(self._terms.drain_s)
             self._end("failed", str(failure))
-            self._deps.say(f"{run.cell.name}: {failure}")
+            self._deps.say(f"{runs[0].cell.name}: {failure}")
         else:
             self._end("done", "")
-        self._deps.spawn(0)
-        return Outcome(run, self._deps.fold.summary())
+        self._deps.spawn()
+        return [Outcome(run, self._deps.fold.summary(run.tag)) for run in runs]
 
-    def _look_at_clock(self, run: PlannedRun) -> None:
+    def _set_up(self, run: PlannedRun) -> None:
+        for code, text in self._deps.caveats_of(run.cell.endpoint):
+            self._log.caveat(run, code, text)
+        for endpoint in self._deps.set_up(run.cell):
+            # It had to load its model for that, and is cold again.
+            for call in self._deps.first_calls.forget(endpoint):
+                self._log.cold(call)
+            self._warm = {key for key in self._warm if key[0] != endpoint.shares}
+
+    def _look_at_clock(self, runs: Sequence[PlannedRun]) -> None:
         """Say where the machine's clock was set: ours is as it was, so that seconds stay whole."""
         step_s = self._deps.step_s()
-        if abs(step_s - self._step_s) > STEP_S:
+        if abs(step_s - self._step_s) <= STEP_S:
+            return
+        for run in runs:
             self._log.caveat(
                 run, "clock-stepped", f"the master's clock was set by {step_s - self._step_s:+,.0f} s"
             )
-            self._step_s = step_s
+        self._step_s = step_s
 
     def _end(self, status: str, note: str) -> None:
         assert self._current is not None
         self._deps.sampler.end()
-        self._log.event(self._current.run, "end", status=status, note=note)
+        for run in self._current.runs:
+            self._log.event(run, "end", status=status, note=note)
         self._current = None
 
     def _prepare(self, current: RunPhases) -> None:
-        """Every worker has the cell's requests at hand before the users come."""
-        run, cell = current.run, current.run.cell
-        task = {
+        """Every worker has the cells' requests at hand before the users come."""
+        runs = current.runs
+        current.ask("cell", {"cells": [self._task(run) for run in runs]}, PREPARE_S)
+        for run in runs:
+            told = self._deps.serving(run.cell.endpoint)
+            self._log.add("serving", run, **told)
+            self._read_memory(run, "before")
+            self._call_first(run, told)
+        for run in runs:
+            self._deps.sampler.begin(run.cell.name, run.repeat, run.cell.endpoint)
+        self._deps.spawn(*(run.cell.users for run in runs))
+
+    def _task(self, run: PlannedRun) -> dict[str, Any]:
+        """What a worker must know of a cell."""
+        return {
             **run.to_record(),
-            "endpoint": cell.endpoint.to_dict(),
-            "addresses": self._deps.addresses(cell),
-            "users": cell.users,
+            "endpoint": run.cell.endpoint.to_dict(),
+            "addresses": self._deps.addresses(run.cell),
+            "users": run.cell.users,
         }
-        current.ask("cell", task, PREPARE_S)
-        told = self._deps.serving(cell.endpoint)
-        self._log.add("serving", run, **told)
-        self._read_memory(run, "before")
-        self._call_first(run, told)
-        self._deps.sampler.begin(cell.name, run.repeat, cell.endpoint)
-        self._deps.spawn(cell.users)
 
     def _call_first(self, run: PlannedRun, serving: Mapping[str, Any]) -> None:
         """The server has seen every batch size that this cell can bring about."""
@@ -125,56 +143,91 @@ class Conductor:
             self._deps.say(f"{run.cell.name}: a first request failed ({error})")
 
     def _warm_up(self, current: RunPhases) -> None:
-        """Until the server is steady, the first time; later until each of the run's users has sent twice.
+        """Until the servers are steady, the first time; later until each of a run's users has sent twice.
 
         Users go on sending until the drain.
         """
-        run, cell, collector = current.run, current.run.cell, self._deps.collector
-        each = WARM_UP_REQUESTS if cell.open else 2 * cell.users
-        least = max(WARM_UP_REQUESTS, each)
-        steady = Steadiness(self._terms.warm_up_s)
-        warm = warmed_by(run.to_record())
-        if warm in self._warm:
-            ramp_s = LINK_RAMP_S if cell.link else RAMP_S
-            current.send("warm-up", lambda sent, s: sent >= each and s >= ramp_s)
-        else:
-            current.send("warm-up", lambda sent, s: sent >= least and steady.over(self._deps.fold, s))
-            self._warm.add(warm)
-            if steady.doubt:
-                self._log.caveat(run, "unsteady", steady.doubt)
-        if collector.ok == 0:
+        steady = {run.tag: Steadiness(self._terms.warm_up_s) for run in current.runs if self._is_cold(run)}
+
+        def over(run: PlannedRun, sent: int, seconds: float) -> bool:
+            cell = run.cell
+            each = WARM_UP_REQUESTS if cell.open else 2 * cell.users
+            if run.tag in steady:
+                enough = sent >= max(WARM_UP_REQUESTS, each)
+                return enough and steady[run.tag].over(self._deps.fold.of(run.tag), seconds)
+            return sent >= each and seconds >= (LINK_RAMP_S if cell.link else RAMP_S)
+
+        current.send("warm-up", over)
+        for run in current.runs:
+            self._warm.add(warmed_by(run.to_record()))
+            if run.tag in steady and steady[run.tag].doubt:
+                self._log.caveat(run, "unsteady", steady[run.tag].doubt)
+            self._judge_warm_up(run)
+
+    def _is_cold(self, run: PlannedRun) -> bool:
+        return warmed_by(run.to_record()) not in self._warm
+
+    def _judge_warm_up(self, run: PlannedRun) -> None:
+        """Raises RunFailedError where nothing succeeded."""
+        collector = self._deps.collector
+        ok, failed = collector.ok(run.tag), collector.failed(run.tag)
+        if ok == 0:
             raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
-        if collector.failed:
-            sent = collector.ok + collector.failed
-            self._log.caveat(run, "warm-up-failures", f"{collector.failed} of {sent} requests failed")
+        if failed:
+            self._log.caveat(run, "warm-up-failures", f"{failed} of {ok + failed} requests failed")
 
     def _measure(self, current: RunPhases) -> None:
-        """The phase that counts, between two readings of the server's own counters, all under one load."""
-        cell = current.run.cell
+        """The phase that counts, between two readings of the servers' own counters, all under one load."""
+        runs, collector = current.runs, self._deps.collector
         current.mark()
-        before = self._read_server(current.run, "before")
-        # A profile is over when its time is, whatever came of its requests.
-        least, seconds = (0, cell.course.seconds) if cell.course else (cell.requests, cell.seconds)
-        current.send("measure", lambda sent, passed: sent >= least and passed >= seconds)
-        if cell.course:  # after it a load has no level to be kept at
+        before = [self._read_server(run, "before", runs) for run in runs]
+        current.send("measure", _measured)
+        course = any(run.cell.course for run in runs)
+        if course:  # after it a load has no level to be kept at
             current.settle(self._terms.drain_s)
-        succeeded = self._deps.collector.ok if cell.course else current.cool_down()
-        self._read_server(current.run, "after", before + succeeded)
-        if not cell.course:
+        succeeded = [collector.ok(run.tag) for run in runs] if course else current.cool_down()
+        for run, counted_before, own in zip(runs, before, succeeded, strict=True):
+            self._read_server(run, "after", runs, counted_before + own)
+        if not course:
             current.settle(self._terms.drain_s)
-        self._look_at_clock(current.run)
-        self._read_memory(current.run, "after")
-        if found := self._deps.traced(current.run):
-            self._log.add("trace", current.run, **found.to_record())
-            if found.gap:
-                self._log.caveat(current.run, "trace-gap", found.gap)
+        self._look_at_clock(runs)
+        for run in runs:
+            self._finish(run)
 
-    def _read_server(self, run: PlannedRun, when: str, least: int = 0) -> int:
-        """Write the counters once they hold `least` requests, or patience ends; the requests they hold."""
-        reading = counted(lambda: self._deps.probe(run.cell.endpoint), least, self._deps.sleep)
+    def _finish(self, run: PlannedRun) -> None:
+        self._read_memory(run, "after")
+        if found := self._deps.traced(run):
+            self._log.add("trace", run, **found.to_record())
+            if found.gap:
+                self._log.caveat(run, "trace-gap", found.gap)
+
+    def _read_server(
+        self, run: PlannedRun, when: str, at_once: Sequence[PlannedRun], least: int = 0
+    ) -> int:
+        """Write the counters once they hold `least` requests, or patience ends; the requests they hold.
+
+        A model that several runs ask at the same time counts the requests of all.
+        """
+        asked = [other.cell.endpoint for other in at_once]
+        if [(one.shares, one.model) for one in asked].count(_served(run)) > 1:
+            reading = {"error": "other requests reached the model meanwhile", "error_kind": SEVERAL}
+        else:
+            reading = counted(lambda: self._deps.probe(run.cell.endpoint), least, self._deps.sleep)
         self._log.add("server", run, when=when, t_ns=round(self._deps.clock() * 1e9), **reading)
         return requests_in(reading)
 
     def _read_memory(self, run: PlannedRun, when: str) -> None:
         if held := self._deps.memory(run.cell.endpoint):
             self._log.add("memory", run, when=when, **held)
+
+
+def _measured(run: PlannedRun, sent: int, seconds: float) -> bool:
+    """Whether a run has measured enough; one whose load has a course, when that is over, whatever came of it."""
+    cell = run.cell
+    if cell.course:
+        return seconds >= cell.course.seconds
+    return sent >= cell.requests and seconds >= cell.seconds
+
+
+def _served(run: PlannedRun) -> tuple[str, str]:
+    return run.cell.endpoint.shares, run.cell.endpoint.model

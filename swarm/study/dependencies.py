@@ -15,7 +15,7 @@ import gevent
 
 from swarm import clock as wall_clock
 from swarm.distributed.collector import Collector
-from swarm.distributed.worker_cell import user_class_of
+from swarm.distributed.worker_cell import user_classes_of
 from swarm.distributed.workers import Workers
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
@@ -27,7 +27,7 @@ from users.endpoint import Endpoint
 
 @dataclass
 class Dependencies:
-    """`spawn` brings users to a count; `probe` reads its server's counters, `serving` how it is
+    """`spawn` brings the users of each cell of a run to a count; `probe` reads its server's counters, `serving` how it is
     set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
     wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
     server, where it is not the endpoint's own address; `stopped` says why a threshold stops the study, or
@@ -39,7 +39,7 @@ class Dependencies:
     collector: Collector
     fold: RunFold
     sampler: Sampler
-    spawn: Callable[[int], None]
+    spawn: Callable[..., None]
     probe: Callable[[Endpoint], dict[str, Any]]
     serving: Callable[[Endpoint], dict[str, Any]]
     traced: Callable[[PlannedRun], Joined | None]
@@ -67,11 +67,16 @@ class Users:
     def __init__(self, environment: Environment, runner: Runner) -> None:
         self._environment, self._runner = environment, runner
 
-    def spawn(self, count: int) -> None:
-        """Bring the users of the locustfile to `count`, and wait until they are there."""
-        user_class = user_class_of(self._environment.user_classes)
-        # All at once, up or down: they hold no load before the gate opens.
-        rate = max(count, self._runner.user_count, 1)
-        self._runner.start(count, rate, user_classes=[user_class])
-        if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
-            self._runner.spawning_greenlet.join()
+    def spawn(self, *counts: int) -> None:
+        """Bring the users of each cell of a run to its count, and wait until they are there; none ends all.
+
+        The users of one cell come after those of another, so that Locust spreads each over all workers.
+        """
+        classes, total = user_classes_of(self._environment), 0
+        for user_class, count in zip(classes, counts or (0,), strict=False):
+            total += count
+            # All at once, up or down: they hold no load before the gate opens.
+            rate = max(total, self._runner.user_count, 1)
+            self._runner.start(total, rate, user_classes=[user_class])
+            if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
+                self._runner.spawning_greenlet.join()

@@ -1,4 +1,4 @@
-"""One run: orders and watches its phases, handles losses, writes caveats."""
+"""One run, or several at the same time: orders and watches their phases, handles losses, writes caveats."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,21 +76,22 @@ class Terms:
 
 
 class RunPhases:
-    """A run from its first question to the workers to its last."""
+    """Runs that go together, most often one, from the first question to the workers to the last."""
 
-    def __init__(self, run: PlannedRun, deps: Dependencies, log: RunLog, terms: Terms) -> None:
-        self.run = run
+    def __init__(self, runs: Sequence[PlannedRun], deps: Dependencies, log: RunLog, terms: Terms) -> None:
+        self.runs, self._first = runs, runs[0]
         self._deps, self._log, self._terms = deps, log, terms
         self._missing = self._seat()
         self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
         self._measuring = self._cooling = self._short = False
-        deps.collector.begin_phase(run.cell.name, run.repeat, "")
-        log.event(run, "start", workers=self._run_workers.names, hosts=self._run_workers.hosts)
+        deps.collector.begin_phase([run.tag for run in runs], "")
+        for run in runs:
+            log.event(run, "start", workers=self._run_workers.names, hosts=self._run_workers.hosts)
 
     def _seat(self) -> str:
         """The cell's workers have a part in the run; what is missing, or nothing."""
         try:
-            self._deps.workers.choose(*self.run.cell.topology)
+            self._deps.workers.choose(*self._first.cell.topology)
         except RunFailedError as missing:
             return str(missing)
         return ""
@@ -108,29 +109,37 @@ class RunPhases:
             raise self._nobody(f"no worker answered within {patience_s:g} s")
         return list(answers.replies.values())
 
-    def send(self, phase: str, over: Callable[[int, float], bool]) -> None:
-        """Let the users send until it is `over`, which is told how many have finished, and the seconds."""
-        deps, collector, run = self._deps, self._deps.collector, self.run
-        course = run.cell.course if phase == "measure" else None
+    def send(self, phase: str, over: Callable[[PlannedRun, int, float], bool]) -> None:
+        """Let the users send until it is `over` for each run, of how many have finished, and the seconds."""
+        deps, collector, tags = self._deps, self._deps.collector, [run.tag for run in self.runs]
+        course = any(run.cell.course for run in self.runs) if phase == "measure" else False
         start_ns = self._whole_second() if course else 0
-        collector.begin_phase(run.cell.name, run.repeat, phase)
+        collector.begin_phase(tags, phase)
         deps.sampler.enter(phase)
-        self._log.phase(run, phase, start_ns)
+        for run in self.runs:
+            self._log.phase(run, phase, start_ns)
         self._measuring, self._cooling = phase == "measure", False
         now_ns = deps.wall_ns()
-        start_ns = start_ns or now_ns + round(LEAD_S * 1e9 if run.cell.open else 0)
+        start_ns = start_ns or now_ns + self._lead_ns
         began = moved = deps.clock() + (start_ns - now_ns) / 1e9
         self.ask("phase", self._orders(phase, start_ns), ACKNOWLEDGE_S)
         self._run_workers.begin_phase()
-        finished = 0
-        while not over(finished, deps.clock() - began):
+        finished = [0 for _ in tags]
+        while not all(map(over, self.runs, finished, [deps.clock() - began] * len(tags))):
             self._watch()
             deps.sleep(POLL_S)
-            if collector.ok + collector.failed > finished:
-                finished, moved = collector.ok + collector.failed, deps.clock()
+            now = [collector.ok(tag) + collector.failed(tag) for tag in tags]
+            if now != finished:
+                finished, moved = now, deps.clock()
             if deps.clock() > moved + self._terms.stall_s:
                 given_up = f"nothing finished for {self._terms.stall_s:g} s in the {phase}"
                 raise RunFailedError(f"{given_up}, so it was abandoned")
+
+    @property
+    def _lead_ns(self) -> int:
+        """Time for the message that begins a phase, where workers share a schedule or begin together."""
+        shared = len(self.runs) > 1 or self._first.cell.open
+        return round(LEAD_S * 1e9 if shared else 0)
 
     def _whole_second(self) -> int:
         """A whole second of the wall clock that is LEAD_S away: windows and samples are of such seconds, and
@@ -144,37 +153,35 @@ class RunPhases:
 
     def _orders(self, phase: str, start_utc_ns: int) -> dict[str, Any]:
         """What workers must know of a phase; an open-loop schedule is the same for each."""
-        cell = self.run.cell
-        seed = f"{self._terms.seed}/{cell.name}/{self.run.repeat}/{phase}"
-        # A warm-up at the peak would trigger the autoscaler before the measurement.
-        profile = cell.profile if phase == "measure" else ""
-        rate = base_per_s(cell.level) if cell.profile and not profile else cell.level
-        orders = {"phase": phase, "arrivals": cell.arrivals, "rate": rate, "profile": profile, "seed": seed}
-        return {**orders, "start_utc_ns": start_utc_ns}
+        return {
+            "orders": [orders_of(run, phase, self._terms.seed, self.runs) for run in self.runs],
+            "start_utc_ns": start_utc_ns,
+        }
 
     def mark(self) -> None:
         """The server's counters are read next, under load, and then hold all that had come back by now."""
         self.ask("mark", {}, ACKNOWLEDGE_S)
         self._deps.sleep(COUNTING_S)
 
-    def cool_down(self) -> int:
-        """End the measure phase, with the load kept on until all its requests have come back; the successes.
+    def cool_down(self) -> list[int]:
+        """End the measure phase, with the load kept on until all its requests have come back; the successes
+        of each run.
 
         So its last requests meet as many others as its first. Raises RunFailedError or StudyError.
         """
         self._end_measuring()
-        lead_ns = round(LEAD_S * 1e9 if self.run.cell.open else 0)
-        orders = self._orders("drain", self._deps.wall_ns() + lead_ns)
+        orders = self._orders("drain", self._deps.wall_ns() + self._lead_ns)
         patience_s = self._terms.drain_s
         replies = self.ask("cool_down", {**orders, "patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
-        return sum(reply.get("succeeded", 0) for reply in replies)
+        told = [reply["succeeded"] for reply in replies if "succeeded" in reply]
+        return [sum(each) for each in zip(*told, strict=True)] or [0 for _ in self.runs]
 
     def _end_measuring(self) -> None:
         if self._cooling:
             return
         self._cooling = True
-        if self._measuring:
-            self._log.phase(self.run, "drain")
+        for run in self.runs if self._measuring else ():
+            self._log.phase(run, "drain")
         self._deps.sampler.enter("drain")
 
     def settle(self, patience_s: float) -> None:
@@ -183,19 +190,25 @@ class RunPhases:
         answers = self._deps.workers.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
         if self._measuring:
             for worker, reply in answers.replies.items():
-                name = self._deps.workers.name(worker)
-                self._log.add("drained", self.run, worker=name, phase="measure", **reply)
+                self._log_drained(self._deps.workers.name(worker), reply)
             for error in answers.errors:
                 self._caveat("results-lost", error)
-            self._judge([reply for reply in answers.replies.values() if "error" not in reply])
+            self._judge([reply["parts"] for reply in answers.replies.values() if "error" not in reply])
         self._measuring = False
         self._note_lost(answers.lost)
 
-    def _judge(self, replies: list[dict[str, Any]]) -> None:
+    def _log_drained(self, worker: str, reply: dict[str, Any]) -> None:
+        parts = [reply for _ in self.runs] if "error" in reply else reply["parts"]
+        for run, told in zip(self.runs, parts, strict=False):
+            self._log.add("drained", run, worker=worker, phase="measure", **told)
+
+    def _judge(self, replies: list[list[dict[str, Any]]]) -> None:
         """Was the load as requested?"""
-        users, asked = sum(reply["users"] for reply in replies), self.run.cell.users
-        if not self.run.cell.open and users < asked:
-            self._caveat("users-missing", f"{users} of {asked} users finished a request")
+        for number, run in enumerate(self.runs):
+            users = sum(parts[number]["users"] for parts in replies if number < len(parts))
+            asked = run.cell.users
+            if not run.cell.open and users < asked:
+                self._caveat("users-missing", f"{users} of {asked} users finished a request", [run])
 
     def _watch(self) -> None:
         """Notice losses, and new workers, while a phase runs."""
@@ -210,10 +223,13 @@ class RunPhases:
             )
         if not self._run_workers.ids:
             raise self._nobody("all its workers are lost")
+        if self._short and len(self.runs) > 1:
+            # Locust does not know which of the lost worker's users were whose.
+            raise RunFailedError("a worker was lost, and cells that run at the same time need all of them")
         if self._short:
             # The remaining workers carry the full load.
             self._short = False
-            self._deps.spawn(self.run.cell.users)
+            self._deps.spawn(self._first.cell.users)
             self.ask("share", {}, ACKNOWLEDGE_S)
 
     def _nobody(self, text: str) -> RunFailedError | StudyError:
@@ -228,23 +244,53 @@ class RunPhases:
         """
         if self._missing:
             raise RunFailedError(self._missing)
-        cell, workers = self.run.cell, len(self._run_workers.ids)
-        if cell.open and cell.users < workers:
-            raise RunFailedError(
-                f"--max-in-flight {cell.users}: must be at least 1 for each of {workers} workers"
-            )
+        workers = len(self._run_workers.ids)
+        for cell in (run.cell for run in self.runs):
+            if cell.open and cell.users < workers:
+                raise RunFailedError(
+                    f"--max-in-flight {cell.users}: must be at least 1 for each of {workers} workers"
+                )
         if self._deps.collector.fault:
             raise StudyError(self._deps.collector.fault)
         if stopped := self._deps.stopped():
             raise StudyError(stopped)
-        if fault := self._deps.server_fault(self.run.cell.endpoint.shares):
-            raise RunFailedError(fault)
+        for run in self.runs:
+            if fault := self._deps.server_fault(run.cell.endpoint.shares):
+                raise RunFailedError(fault)
 
     def _note_lost(self, lost: Sequence[str]) -> None:
         for name in self._run_workers.drop(list(lost)):
             self._short = True
             self._caveat("worker-lost", f"worker {name} was lost")
 
-    def _caveat(self, code: str, text: str) -> None:
-        self._log.caveat(self.run, code, text)
-        self._deps.say(f"{self.run.cell.name}: {text}")
+    def _caveat(self, code: str, text: str, runs: Sequence[PlannedRun] = ()) -> None:
+        """Of some runs, or of all."""
+        for run in runs or self.runs:
+            self._log.caveat(run, code, text)
+            self._deps.say(f"{run.cell.name}: {text}")
+
+
+def orders_of(run: PlannedRun, phase: str, seed: int, at_once: Sequence[PlannedRun]) -> dict[str, Any]:
+    """What workers must know of a run's phase, one of those `at_once`.
+
+    The order of its requests' classes, and of a schedule that is split, is the same for every endpoint.
+    """
+    cell = run.cell
+    # A warm-up at the peak would trigger the autoscaler before the measurement.
+    profile = cell.profile if phase == "measure" else ""
+    rate = base_per_s(cell.level) if cell.profile and not profile else cell.level
+    common = f"{seed}/{run.repeat}/{phase}"
+    split = {
+        "shares": [other.cell.split for other in at_once],
+        "part": at_once.index(run),
+        "split_seed": f"{common}/split",
+    }
+    return {
+        "phase": phase,
+        "arrivals": cell.arrivals,
+        "rate": rate / cell.split if cell.split else rate,
+        "profile": profile,
+        "seed": f"{seed}/{cell.together if cell.split else cell.name}/{run.repeat}/{phase}",
+        "order_seed": f"{common}/order",
+        **(split if cell.split else {}),
+    }

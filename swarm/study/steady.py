@@ -16,7 +16,7 @@ from reports.caveats.change import (
 from reports.fold.windows import Results
 from reports.format import plural
 from reports.summary.slices import LEAST_KEPT, sliced, start_up, trend_of
-from swarm.output.run_fold import RunFold
+from swarm.output.run_fold import FollowedRun
 
 LEAST_SHARE = 1 / 3
 """Of the slices that must be kept: where the start-up takes more, its end is not certain. Of a warm-up that
@@ -133,11 +133,11 @@ class Steadiness:
         self._found: Movement | None = Movement("not judged", False)
         self.doubt = ""
 
-    def over(self, fold: RunFold, elapsed_s: float) -> bool:
-        """Whether the warm-up may end; judged anew with each complete second."""
-        if fold.complete != self._judged:
-            self._judged = fold.complete
-            self._found = doubt(fold.latest, fold.compute_ns, self._cap_s)
+    def over(self, run: FollowedRun | None, elapsed_s: float) -> bool:
+        """Whether the warm-up of a run may end; judged anew with each complete second."""
+        if run and len(run.complete) != self._judged:
+            self._judged = len(run.complete)
+            self._found = doubt(run.latest, run.compute_ns, self._cap_s)
         if self._found and self._found.moves and elapsed_s >= self._cap_s:
             self.doubt = f"not steady after {self._cap_s:g} s of warm-up: {self._found.said}"
         return self._found is None or elapsed_s >= self._cap_s

@@ -9,6 +9,7 @@ import itertools
 import mmap
 import secrets
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +22,7 @@ from users.codecs.base import Codec, PreparedRequest, rotation
 from users.endpoint import Endpoint
 from users.http2.sender import SCHEDULING
 from users.inputs.images import ImageSet
+from users.load.mix import Order, Traffic
 from users.load.pacing import ClosedPacer, Pacer
 from users.transport.connections import PER_USER
 from users.transport.transports import TRANSPORTS
@@ -42,8 +44,9 @@ class Assignment:
     Requests of a pool that was prepared with an id are each sent under one of their own.
 
     `golden`: float32 of shape [n, dimension], or None to skip that check. `images`: the pictures from which
-    each request is rebuilt, or None to send the pool as it was prepared. `scheduling` is of the suite's
-    own gRPC. `sent` are the requests begun since the phase was entered, `under_way` those not yet ended, by
+    each request is rebuilt, or None to send the pool as it was prepared. Where requests are not all alike,
+    `traffic` says in which order they are sent, and `classes` where those of each label are in the pool.
+    `scheduling` is of the suite's own gRPC. `sent` are the requests begun since the phase was entered, `under_way` those not yet ended, by
     the phase in which they began.
     """
 
@@ -57,12 +60,18 @@ class Assignment:
     images: ImageSet | None = None
     channels: str = PER_USER
     scheduling: str = SCHEDULING
+    traffic: Traffic | None = None
+    classes: Mapping[str, range] = field(default_factory=dict)
+    order: Order | None = None
+    """Of the phase."""
     phase: str = DRAIN
     pacer: Pacer = field(default_factory=ClosedPacer)
     sent: int = 0
     under_way: Counter[str] = field(default_factory=Counter)
     start_event: Event = field(default_factory=Event)
     seats: itertools.count[int] = field(default_factory=itertools.count)
+    users: int = 0
+    """How many there are."""
     connected: int = 0
     """How many users have sent a request."""
     connections: int = 0
@@ -92,16 +101,25 @@ class Assignment:
         transport = TRANSPORTS[self.codec.wire, self.by_library]
         self.connections = transport.connections(self.connected, self.channels, self.endpoint.tls)
 
+    def request(self, number: int) -> tuple[PreparedRequest, str]:
+        """What is sent as a phase's request of this number, and the label of its class."""
+        if self.order is None:
+            return self.pool[number % len(self.pool)], ""
+        label, place = self.order.at(number)
+        own = self.classes[label]
+        return self.pool[own[place % len(own)]], label
+
     def new_id(self) -> str:
         """16 characters that no other request has."""
         return f"{self.token:08x}{next(self.numbers):08x}"
 
-    def enter(self, phase: str, pacer: Pacer | None = None) -> None:
+    def enter(self, phase: str, pacer: Pacer | None = None, seed: str = "") -> None:
         """Begin a phase: users send when the pacer says, at once without one; without one a drain stops them.
 
-        What is under way goes on, and belongs to the phase in which it began.
+        What is under way goes on, and belongs to the phase in which it began. `seed` is that of the order.
         """
         self.phase, self.sent = phase, 0
+        self.order = self.traffic.ordered(seed) if self.traffic else None
         self.pacer.close()
         if pacer is None and phase == DRAIN:
             self.start_event.clear()
@@ -112,11 +130,31 @@ class Assignment:
 
 def prepare_pool(codec: Codec, images: ImageSet, batch: int, request_id: str = "") -> list[PreparedRequest]:
     """Requests of `batch` items each that together use every one it is sent; all under one id."""
+    return prepared(codec, images, rotation(images.count(codec.endpoint.contract), batch), request_id)
+
+
+def prepared(
+    codec: Codec, images: ImageSet, batches: Sequence[tuple[int, ...]], request_id: str = ""
+) -> list[PreparedRequest]:
+    """A request for the items of each of some batches; all under one id."""
     pool = []
-    for indices in rotation(images.count(codec.endpoint.contract), batch):
+    for indices in batches:
         pool.append(codec.prepare(images, indices, request_id))
         gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
     return settled(pool)
+
+
+def named(
+    codec: Codec, images: ImageSet, batches: Sequence[tuple[int, ...]], request_id: str = ""
+) -> list[PreparedRequest]:
+    """As `prepared`, but the pictures of each request alone, for a client that builds its body itself.
+
+    Bodies that nobody sends would cost time and memory: 200 MB, and seconds, where tensors are JSON.
+    """
+    # Whether its requests have a place for an id, one picture tells.
+    id_at = codec.prepare(images, (0,), request_id).id_at if request_id else -1
+    images.prepare(codec.endpoint.contract)
+    return [PreparedRequest(b"", indices, id_at=id_at) for indices in batches]
 
 
 def settled(pool: list[PreparedRequest]) -> list[PreparedRequest]:

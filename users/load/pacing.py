@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import gevent
 from gevent.event import Event
@@ -27,9 +27,20 @@ NEVER_NS = 1 << 62
 """The time of the next arrival after the end of a schedule: never."""
 
 
+class Turn(NamedTuple):
+    """A request that is due: its intended start (`perf_counter_ns`), and its number in the phase, from 0."""
+
+    intended_ns: int
+    number: int
+
+
 @dataclass(kw_only=True)
 class Pacer(ABC):
-    """Gives each user the intended start of its next request; one for a phase, shared by all users."""
+    """Gives each user its next request's turn; one for a phase, shared by all users of a process.
+
+    Of all numbers of a phase, those that are `index` modulo `of` are this process's, so that which request
+    is sent under a number does not depend on how many processes there are.
+    """
 
     paced: ClassVar[bool] = True
     due: int = 0
@@ -42,22 +53,39 @@ class Pacer(ABC):
     """Those sent late although a user was free: this process was too slow."""
 
     @abstractmethod
-    def wait_turn(self) -> int | None:
-        """Block until a request is due: its intended start (`perf_counter_ns`), or None once closed."""
+    def wait_turn(self) -> Turn | None:
+        """Block until a request is due; None once closed."""
+
+    @abstractmethod
+    def reshare(self, index: int, of: int) -> None:
+        """Take another share from here on: a worker was lost."""
 
     @abstractmethod
     def close(self) -> None:
         """End the phase: nobody's turn comes any more."""
 
 
+@dataclass
 class ClosedPacer(Pacer):
     """Closed-loop load: a user that asks gets its turn at once."""
 
     paced = False
+    index: int = 0
+    of: int = 1
 
-    def wait_turn(self) -> int:
+    def __post_init__(self) -> None:
+        self._number = self.index
+
+    def wait_turn(self) -> Turn:
         """Now."""
-        return time.perf_counter_ns()
+        number = self._number
+        self._number += self.of
+        return Turn(time.perf_counter_ns(), number)
+
+    def reshare(self, index: int, of: int) -> None:
+        """Go on with the next number of that share."""
+        self.index, self.of = index, max(1, of)
+        self._number += (index - self._number) % self.of
 
     def close(self) -> None:
         """Nothing to do: the assignment's start event holds the users."""
@@ -91,7 +119,8 @@ class OpenPacer(Pacer):
     Arrival number n belongs to the worker whose `index` is n modulo `of` (no worker where that is 0), so that
     workers never send in step, and their sum is the schedule whatever their number. Free users queue for
     their turn. An arrival that finds none free waits, its latency running; one that has waited for
-    `patience_ns` is dropped, as is one that still waits at the end.
+    `patience_ns` is dropped, as is one that still waits at the end. Where the schedule is `split` among
+    endpoints, it says which numbers are this one's.
     """
 
     offsets: Iterator[int]
@@ -101,6 +130,7 @@ class OpenPacer(Pacer):
     patience_ns: int
     clock: Callable[[], int] = time.perf_counter_ns
     over: Event = field(default_factory=Event)
+    split: Callable[[int], bool] | None = None
     _free: int = 0
     _turn: Semaphore = field(default_factory=Semaphore)
 
@@ -112,7 +142,7 @@ class OpenPacer(Pacer):
         """Take another share from here on: a worker was lost."""
         self.index, self.of = index, of
 
-    def wait_turn(self) -> int | None:
+    def wait_turn(self) -> Turn | None:
         """Block until this worker's next arrival is due; None once the phase is over."""
         self._free += 1
         try:
@@ -121,7 +151,7 @@ class OpenPacer(Pacer):
         finally:
             self._free -= 1
 
-    def _next_turn(self) -> int | None:
+    def _next_turn(self) -> Turn | None:
         waited = False
         while not self.over.is_set():
             intended_ns = self._upcoming_ns()
@@ -130,10 +160,10 @@ class OpenPacer(Pacer):
                 waited = True
                 self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
                 continue
-            offset_ns = self._come()
+            number, offset_ns = self._come()
             if -wait_ns <= self.patience_ns:
                 self.overslept += -wait_ns > LATE_NS and (waited or self._free > 1)
-                return intended_ns
+                return Turn(intended_ns, number)
             self._drop(offset_ns)
         return None
 
@@ -147,7 +177,7 @@ class OpenPacer(Pacer):
         self.over.set()
         end_ns, excused = self.clock(), self._free
         while self._upcoming_ns() <= end_ns:
-            offset_ns = self._come()
+            _, offset_ns = self._come()
             if excused:
                 excused -= 1
                 self.due -= 1
@@ -164,13 +194,17 @@ class OpenPacer(Pacer):
         """When this worker's next arrival is due."""
         if not self.of:
             return self.clock() + LOOK_UP_NS
-        while self._number % self.of != self.index:
+        while not self._is_own and self._offset < NEVER_NS:
             self._number, self._offset = next(self._numbered)
         return self.start_ns + self._offset
 
-    def _come(self) -> int:
-        """The next arrival's time has come: when that was, in nanoseconds from the phase's start."""
+    @property
+    def _is_own(self) -> bool:
+        return self._number % self.of == self.index and (self.split is None or self.split(self._number))
+
+    def _come(self) -> tuple[int, int]:
+        """The next arrival's time has come: its number, and when that was, in ns from the phase's start."""
         self.due += 1
-        offset_ns = self._offset
+        come = self._number, self._offset
         self._number, self._offset = next(self._numbered)
-        return offset_ns
+        return come

@@ -2,7 +2,6 @@
 
 from locust import User, task
 
-import itertools
 import re
 import time
 from dataclasses import replace
@@ -65,8 +64,7 @@ class InferenceUser(User):
             assignment = type(self).assignment = self._own_assignment()
         self.mine = assignment
         self.seat = next(self.mine.seats)
-        shift = self.seat % len(self.mine.pool)
-        self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
+        self.mine.users += 1
         self.sampled_phase, self.answers = "", 0
         self.client = self._client()
         self.client.open()
@@ -80,6 +78,7 @@ class InferenceUser(User):
     def on_stop(self) -> None:
         """Close the connection, or leave the shared ones, in the greenlet that owns it."""
         if hasattr(self, "client"):
+            self.mine.users -= 1
             self.client.close()
 
     @task
@@ -94,14 +93,15 @@ class InferenceUser(User):
         """Send one request when the assignment's start event is open and the pacer gives the turn."""
         self.mine.start_event.wait()
         pacer = self.mine.pacer
-        intended_ns = pacer.wait_turn()
-        if intended_ns is None:
+        turn = pacer.wait_turn()
+        if turn is None:
             return
-        result = self.request(next(self.requests), intended_ns)
+        prepared, request_class = self.mine.request(turn.number)
+        result = self.request(prepared, turn.intended_ns, request_class)
         if result.error is not None and not pacer.paced:
             gevent.sleep(PAUSE_AFTER_FAILURE_S)
 
-    def request(self, prepared: PreparedRequest, intended_ns: int) -> Result:
+    def request(self, prepared: PreparedRequest, intended_ns: int, request_class: str = "") -> Result:
         """Send, stamp, check, report: one Result on every exit, an error, a timeout and a kill alike."""
         assignment, phase = self.mine, self.mine.phase
         reply: Reply | None = None
@@ -134,13 +134,14 @@ class InferenceUser(User):
                 intended_ns=intended_ns,
                 start_ns=start_ns,
                 end_ns=end_ns,
-                request_bytes=len(prepared.body),
+                request_bytes=prepared.sent_bytes,
                 response_bytes=reply.response_bytes if reply else 0,
                 error=error or (self._check(reply, prepared, phase) if reply else None),
                 abandoned=killed,
                 phases_ns={"encode": encode_ns, **reply.phases_ns} if reply else {},
                 server_ns=reply.server_ns if reply else {},
                 request_id=request_id,
+                request_class=request_class,
             )
             self._report(result)
             assignment.under_way[phase] -= 1

@@ -231,7 +231,7 @@ KINDS = {
         "See docs/attribution.md for possible causes; the known parts do not add up to the whole."
     ),
     "unsteady": CaveatKind("Warm up longer, or find out what else the server is doing."),
-    "varying-load": CaveatKind("Read its stages under Autoscaling: the run as a whole has no single rate."),
+    "varying-load": CaveatKind("Read its stages under Load profile: the run as a whole has no single level."),
     "warm-up-failures": CaveatKind("Look at the server's log: requests failed during the warm-up."),
 }
 """Every kind of caveat by its code: those that invalidate, the gravest first, then all others."""

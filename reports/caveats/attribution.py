@@ -5,6 +5,7 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.format import NS_PER_MS, digits, known
+from reports.summary.batch import batch_of
 from reports.summary.link import BYTES_OF_MBIT, carried_per_s, exceeds, told_rate
 from reports.summary.summary import Summary, unclear
 
@@ -81,7 +82,7 @@ def _lone(run: Summary) -> Iterator[Caveat]:
     delay_ns = serving.batching_delay_ns if serving and serving.batching else None
     if not run.serial or not serving or not delay_ns or waited_ns is None:
         return
-    full = serving.max_batch is not None and run.batch >= serving.max_batch
+    full = serving.max_batch is not None and batch_of(run).least >= serving.max_batch
     if not full and LEAST_LONE * delay_ns <= waited_ns <= MOST_LONE * delay_ns:
         saved = f"{_ms(min(waited_ns, delay_ns))} of {_ms(run.latency.mean_ns or 0.0)}"
         yield caveat(

@@ -92,6 +92,8 @@ def _tardy(sent: int, kept: Arrivals, latency: Distribution, send_delay: Distrib
 
 def _rate_missed(planned: Mapping[str, Any], offered: Offered | None) -> Iterator[Caveat]:
     asked_per_s = mean_asked_per_s(planned)
+    if offered and (course := planned.get("asked")):  # of a trace every request counts, and its time is known
+        asked_per_s = sum(course["requests"]) / offered.phase_s
     if offered and abs(offered.per_s - asked_per_s) > allowed_per_s(planned, offered):
         said = f"{digits(offered.per_s)} requests a second were sent, {asked_per_s:.6g} were asked for"
         yield caveat("rate-missed", said)
@@ -108,6 +110,8 @@ def mean_asked_per_s(planned: Mapping[str, Any]) -> float:
 def allowed_per_s(planned: Mapping[str, Any], offered: Offered) -> float:
     """How far the offered rate may be from the asked one: 1 %, a request on each worker, or mere chance."""
     asked_per_s, one_each = mean_asked_per_s(planned), offered.workers / offered.phase_s
-    # The number of Poisson arrivals in a phase varies by its square root, whatever the generator does.
-    chance = sqrt(asked_per_s / offered.phase_s) if planned["arrivals"] == "poisson" else 0.0
+    # The number of Poisson arrivals in a phase varies by its square root, whatever the generator does; that
+    # of a share drawn from all arrivals by as much, less the share.
+    drawn = 1.0 if planned["arrivals"] == "poisson" else 1 - (planned.get("split") or 1.0)
+    chance = sqrt(drawn * asked_per_s / offered.phase_s)
     return max(RATE_SHARE * asked_per_s, one_each, POISSON_SIGMAS * chance)

@@ -16,7 +16,7 @@ WARM_UP, MEASURE = "warm-up", "measure"
 
 def drift_caveats(run: RunRecords) -> Iterator[Caveat]:
     """At most one: of a run whose load had no course, and whose measure phase is over."""
-    if run.planned["stages"]:
+    if run.planned["stages"] or run.planned["asked"]:
         return
     begins = [(epoch_s(line["utc"]), line["phase"]) for line in run.of_kind("phase")]
     places = [place for place, (_, phase) in enumerate(begins) if phase == MEASURE]

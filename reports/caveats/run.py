@@ -1,7 +1,8 @@
 """Which caveats one run deserves, judged from its records."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import sqrt
 from typing import Any
 
 from reports.caveat import Caveat, caveat
@@ -15,6 +16,8 @@ from reports.summary.summary import Summary, users_busy
 
 LITTLES_SHARE = 0.02
 """Of the users' time: less is the cost of any client, and changes no figure that is shown to three digits."""
+THINK_SIGMAS = 3
+"""By so many standard errors the mean of random think times may be off."""
 SERVERS_OWN = ("ABORTED", "DATA_LOSS", "INTERNAL", "UNAVAILABLE", "UNKNOWN")
 """Codes of gRPC by which a server says that it is at fault."""
 AGAIN_SHARE = 0.5
@@ -72,7 +75,7 @@ def _samples(count: int) -> Iterator[Caveat]:
 
 
 def littles_law(run: Summary, drained: Sequence[Record]) -> Iterator[Caveat]:
-    """The caveat of users that did not wait for answers all the time.
+    """The caveat of users that did not wait for answers all the time, their think time aside.
 
     Of ledgers whose workers do not tell of each user's time nothing is said: there the time before a user's
     first request counts as idle. Nor where some users had no answer, or a worker was lost: their requests are
@@ -81,18 +84,33 @@ def littles_law(run: Summary, drained: Sequence[Record]) -> Iterator[Caveat]:
     told = drained and all("users_ns" in line for line in drained)
     told = told and sum(line["users"] for line in drained) == run.level
     share = users_busy(run) if told else None
-    if share is None or abs(1 - share) <= LITTLES_SHARE:
+    if share is None or abs(1 - share) <= LITTLES_SHARE + _think_error(run):
         return
-    kept = f"{plural(round(run.level), 'user')} kept {digits(share * run.level)} requests in flight (X·R)"
+    users, busy = plural(round(run.level), "user"), digits(share * run.level)
+    kept = f"{users} kept {busy} requests in flight (X·R)"
     own = f"{digits(100 * (1 - share))} % of their time passed between an answer and the next request"
+    if run.think_s:
+        kept = f"{users} waited for answers or thought as {busy} would (X·(R+Z))"
+        own += f", beyond the {run.think_s:g} s that they think"
     yield caveat("littles-law", f"{kept}: {own if share < 1 else 'times and counts do not agree'}")
 
 
-def varying_load(stages: Sequence[Sequence[Any]]) -> Iterator[Caveat]:
-    """The caveat of a run whose rate had a course: no percentile of all of it is that of any rate."""
+def _think_error(run: Summary) -> float:
+    """The share by which random think times may be off: the deviation of an exponential one is its mean."""
+    cycle_s = run.think_s + (run.service.mean_ns or 0.0) / 1e9
+    random = run.think.startswith("exponential")
+    return THINK_SIGMAS * run.think_s / cycle_s / sqrt(run.succeeded) if random and run.succeeded else 0.0
+
+
+def varying_load(load: str, stages: Sequence[Sequence[Any]]) -> Iterator[Caveat]:
+    """The caveat of a run whose load had a course: no percentile of all of it is that of any level."""
+    lasts_s = Counter[str]()
+    for name, seconds, *_ in stages:
+        lasts_s[name] += seconds
     if stages:
-        course = ", ".join(f"{name} {seconds:g} s" for name, seconds, *_ in stages)
-        yield caveat("varying-load", f"the rate changed during the run: {course}")
+        course = ", ".join(f"{name} {seconds:g} s" for name, seconds in lasts_s.items())
+        what = "rate" if load == "open" else "number of users"
+        yield caveat("varying-load", f"the {what} changed during the run: {course}")
 
 
 def random_input(inputs: Sequence[Any]) -> Iterator[Caveat]:

@@ -1,4 +1,4 @@
-"""cells.csv, a row for each run, and timeline.csv, one for each second: columns that others parse."""
+"""cells.csv, a row for each run, classes.csv and timeline.csv: columns that others parse."""
 
 import csv
 import io
@@ -12,6 +12,7 @@ from reports.fold.timeline import TimelineSecond
 from reports.ledger.axes import Axes, of_trait, recorded
 from reports.ledger.records import LATER
 from reports.study.study import Study
+from reports.summary.classes import ClassFigures
 from reports.summary.summary import CellFields, Summary, codes, users_busy
 
 Figure = Callable[[Any], object]
@@ -59,27 +60,37 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     "limit": lambda run: run.limit and run.limit.code,
     "caveats": lambda run: codes(run, ";"),
     "stand_in": attrgetter("facts.stand_in"),
-    **{name: attrgetter(name) for name in of_trait("column")},
     **{column: attrgetter(name) for column, name in SINCE.items()},
     **figures("phases", "connect_ms"),
     **figures("counts", "connects_per_request"),
     **figures("", "network_most_ms"),
     "users_busy": users_busy,
     **figures("phases", "stream_wait_ms flow_wait_ms"),
+    **{name: attrgetter(name) for name in of_trait("column")},
+    "slo": attrgetter("goodput.slo"),
+    **figures("goodput", "share per_s", prefix="goodput_"),
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)
 NAMED = ("study", "cell", *(one.name for one in fields(CellFields) if one.name not in SINCE.values()))
 """Those by which a run is told from others of any study; files of now have those of `LATER`, too."""
 _TEXTS = {name for name, unset in recorded(Axes()).items() if isinstance(unset, str)}
-WORDS = frozenset({*NAMED, *LATER, *_TEXTS, "limit", "caveats", "stand_in"}) - {"batch", "level"}
+WORDS = frozenset({*NAMED, *LATER, *_TEXTS, "limit", "caveats", "stand_in", "slo"}) - {"batch", "level"}
 NUMBERS = tuple(column for column in COLUMNS if column not in WORDS)
+CLASSES: Mapping[str, Callable[[ClassFigures], object]] = {
+    "class": attrgetter("label"),
+    **figures("", "requests failures images share asked"),
+    **figures("latency", "mean_ms p50_ms p90_ms p95_ms p99_ms max_ms", prefix="latency_"),
+    **figures("service", "p50_ms p95_ms p99_ms", prefix="service_"),
+    **figures("", "goodput_share"),
+}
+"""Those of classes.csv after study, cell and repeat: a row for each class of requests of a run."""
 TIMELINE: Mapping[str, Callable[[TimelineSecond], object]] = {
     **figures("", "t_s utc cell repeat phase endpoint requests_per_s images_per_s failures_per_s"),
     **figures("", "latency_p50_ms latency_p95_ms latency_p99_ms in_flight users worker_cpu_pct loop_lag_ms"),
     **figures("", "server_queue_ms server_compute_ms executed_batch pending_requests"),
     **figures("", "gpu_util_pct gpu_memory_bytes gpu_power_w gpu_sm_clock_mhz host_cpu_pct"),
-    **figures("", "tx_bytes_per_s rx_bytes_per_s"),
+    **figures("", "tx_bytes_per_s rx_bytes_per_s goodput_per_s"),
 }
 """Those of timeline.csv, likewise."""
 
@@ -92,6 +103,16 @@ def render_csv(study: Study) -> str:
 def cell_rows(study: Study) -> Iterator[Sequence[object]]:
     """The values of COLUMNS for each run that was begun, in run order; None where one is unknown."""
     return ([study.header["study"], *(of(run) for of in CELLS.values())] for run in study.started)
+
+
+def render_classes(study: Study) -> str:
+    """The whole of classes.csv; empty where the requests of every cell are alike."""
+    rows = [
+        (study.header["study"], run.cell, run.repeat, *(of(one) for of in CLASSES.values()))
+        for run in study.started
+        for one in run.classes
+    ]
+    return csv_text(("study", "cell", "repeat", *CLASSES), rows) if rows else ""
 
 
 def render_timeline(study: Study) -> str:

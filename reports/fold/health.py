@@ -192,12 +192,15 @@ class Health:
     used_ns: float = 0
     """Processor time of all of them."""
     gc_max_ns: int | None = None
+    cells: int = 1
+    """How many cells' requests they sent at the same time."""
 
     def add(self, records: Sequence[Record]) -> None:
         """Takes in seconds of workers, whose histograms are decoded."""
         for worker, lines in grouped(records, "worker").items():
             self.workers.setdefault(worker, HealthSums()).add(lines)
         for record in records:
+            self.cells = max(self.cells, record.get("cells") or 1)
             if record.get("cpu_pct") is not None:
                 self.used_ns += float(record["cpu_pct"]) / 100 * span_of(record)
             if record.get("gc_max_ns") is not None:
@@ -256,10 +259,11 @@ class Health:
     def cpu_of(self, senders: Iterable[str], finished: int) -> ClientCpu:
         """What each of the requests that came back, right or wrong, cost all workers with all their threads.
 
-        Unknown where nothing came back, or one of those who sent did not tell: their sum would be too small.
+        Unknown where nothing came back, or one of those who sent did not tell: their sum would be too small;
+        and where they sent requests of other cells, too.
         """
         spans_ns = {name: worker.cpu.weight for name, worker in self.workers.items() if worker.cpu.weight}
-        if not finished or not self.used_ns or not spans_ns.keys() >= set(senders):
+        if self.cells > 1 or not finished or not self.used_ns or not spans_ns.keys() >= set(senders):
             return ClientCpu()
         covered_ns, under_way = sum(spans_ns.values()), (self.in_flight or 0) / finished
         share = len(spans_ns) * (TICKS_NS / self.used_ns + EDGES_NS / covered_ns) + under_way

@@ -1,14 +1,15 @@
 """Records in groups, by worker and by second; their times and ratios, and their histograms as counts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from reports.histogram.buckets import Buckets
 from reports.histogram.codec import Room, decoded_all
 from reports.ledger.ledger import Record
-from reports.ledger.records import DURATIONS
+from reports.ledger.records import DURATIONS, DURATIONS_OF_CLASS
 
 HOLES, MOST_HOLES = 4, 60
 """Seconds that nobody tells of: so many for each one that is told, and these.
@@ -113,15 +114,33 @@ class LastWords:
 def readable(records: Sequence[Record], room: Room | None = None) -> list[Record]:
     """The records with what `histograms` they have; HistogramError: one is broken, or `room` is too small."""
     named = [_texts(record) for record in records]
-    found = iter(decoded_all([text for texts in named if texts for text in texts.values()], room))
+    of_classes = (one["histograms"] for record in records for one in classes_of(record).values())
+    every = [*(texts for texts in named if texts), *of_classes]
+    found = iter(decoded_all([text for texts in every for text in texts.values()], room))
     made = [
         record if texts is None else {**record, "histograms": {name: next(found) for name in texts}}
         for record, texts in zip(records, named, strict=True)
     ]
+    made = [_with_classes(record, found) if classes_of(record) else record for record in made]
     for record in made:
         if record["kind"] == "window":
             _check_totals(record)
     return made
+
+
+def classes_of(record: Record) -> Mapping[str, Record]:
+    """What a window has of each class of requests, by label; none of a record of another kind."""
+    classes: Mapping[str, Record] = record.get("classes") or {} if record["kind"] == "window" else {}
+    return classes
+
+
+def _with_classes(window: Record, found: Iterator[Buckets]) -> Record:
+    """A window whose classes have the next of the decoded histograms."""
+    each = {
+        label: {**one, "histograms": {name: next(found) for name in one["histograms"]}}
+        for label, one in classes_of(window).items()
+    }
+    return {**window, "classes": each}
 
 
 def _check_totals(window: Record) -> None:
@@ -131,6 +150,10 @@ def _check_totals(window: Record) -> None:
     for name, count in held.items():
         if count > finished or (name in DURATIONS and count != ok):
             raise ValueError(f"a window of {ok} successes has {count} values of {name:.40}")
+    for label, one in classes_of(window).items():
+        totals = {name: found.total for name, found in one["histograms"].items()}
+        if totals != dict.fromkeys(DURATIONS_OF_CLASS, one["ok"]) and (one["ok"] or any(totals.values())):
+            raise ValueError(f"class {label:.40} of {one['ok']} successes has {totals} values")
 
 
 def _texts(record: Record) -> Mapping[str, str] | None:

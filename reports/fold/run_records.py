@@ -10,7 +10,7 @@ from reports.fold.health import Health, Shown
 from reports.fold.path import PathRecords
 from reports.fold.records import LastWords, grouped, readable
 from reports.fold.samples import Samples
-from reports.fold.windows import Results, Windows
+from reports.fold.windows import Results, Windows, class_results
 from reports.histogram.codec import Room
 from reports.ledger.axes import planned_axes
 from reports.ledger.ledger import Extent, Outline, Record, Tag, records_of_runs, refused_line, tag_of
@@ -90,6 +90,8 @@ class RunRecords:
         self.kinds: dict[str, list[Record]] = defaultdict(list)
         self.windows, self.workers = Windows(), dict[str, Windows]()
         """Of the measure phase: all together, and each worker's own."""
+        self.classes = dict[str, Results]()
+        """Of the measure phase, by class, where requests are not all alike."""
         self.health, self.path = Health(), PathRecords()
         self.in_flight = LastWords("in_flight")
         self.samples = Samples()
@@ -153,6 +155,8 @@ class RunRecords:
 
     def _add_measured(self, windows: list[Record], health: list[Record], path: list[Record]) -> None:
         self.windows.add(windows)
+        for label, found in class_results(windows).items():
+            self.classes.setdefault(label, Results()).merge(found)
         for worker, some in grouped(windows, "worker").items():
             self.workers.setdefault(worker, Windows(SHOWN)).add(some)
         self.health.add(health)
@@ -235,6 +239,11 @@ def ends_of(extent: Extent, bins: Bins) -> dict[int, int]:
     return {number: span for span, number in last.items()}
 
 
+def is_paced(planned: Mapping[str, Any]) -> bool:
+    """Whether requests come at a rate, or users as a course says: not each user's all the time."""
+    return planned["load"] == "open" or bool(planned["stages"])
+
+
 def planned_of(entry: Record) -> dict[str, Any]:
     """What was planned of a run, with what older plans do not tell as it is where it does not apply.
 
@@ -243,5 +252,5 @@ def planned_of(entry: Record) -> dict[str, Any]:
     course = tuple((str(name), *map(float, rest)) for name, *rest in entry.get("stages") or ())
     names = {name: entry.get(name) or "" for name in LATER}
     names["server"] = names["server"] or entry["backend"]
-    others = {"stages": course, "confirming": bool(entry.get("confirming"))}
+    others = {"stages": course, "asked": entry.get("asked"), "confirming": bool(entry.get("confirming"))}
     return {name: entry[name] for name in PLANNED} | names | planned_axes(entry) | others

@@ -51,6 +51,7 @@ class ClientSecond(RunSecond):
     users: int | None = None
     worker_cpu_pct: float | None = None
     loop_lag_ns: float | None = None
+    goodput_per_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +95,10 @@ def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
         for row, (_, here) in zip(rows, seconds, strict=True)
     ]
     drawn = zip(*(grouped_percentiles(ended, percent) for percent in PERCENTS), strict=True)
+    has_slo = any(row.goodput_per_s is not None for row in rows)
     for row, (p50, p95, p99) in zip(rows, drawn, strict=True):
-        yield replace(row, drawn_p50_ns=p50, drawn_p95_ns=p95, drawn_p99_ns=p99)
+        good = 0 if has_slo and row.requests_per_s == row.failures_per_s == 0 else row.goodput_per_s
+        yield replace(row, drawn_p50_ns=p50, drawn_p95_ns=p95, drawn_p99_ns=p99, goodput_per_s=good)
 
 
 def grouped_percentiles(ended: Sequence[tuple[str, Buckets]], percent: float) -> list[float | None]:
@@ -176,7 +179,14 @@ def _requests(here: Second, width_s: int) -> dict[str, Any]:
         "latency_p50_ns": p50,
         "latency_p95_ns": p95,
         "latency_p99_ns": p99,
+        "goodput_per_s": _good_per_s(ended, width_s),
     }
+
+
+def _good_per_s(ended: Iterable[Results], width_s: int) -> float | None:
+    """None without --slo, and where nothing came back, since then nothing says that there is one."""
+    good = [one.good for one in ended if one.finished]
+    return None if None in good or not good else _per_s(sum(filter(None, good)), width_s)
 
 
 def percentiles_of(ended: Iterable[Results], name: str) -> list[float | None]:

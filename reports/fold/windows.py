@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from reports.fold.records import ratio
+from reports.fold.records import classes_of, ratio
 from reports.histogram.buckets import EMPTY, Buckets, compact, mean_ns
 from reports.ledger.ledger import Record
 
@@ -30,7 +30,7 @@ class Results:
     Images belong to successes only. `spread_milli_images` are thousandths of them by when they were worked on
     rather than by when their requests ended: a request's images are spread evenly over its time. Windows that
     do not tell have them where they ended; `is_spread` is whether any tells. `late` is None where a window
-    does not tell.
+    does not tell, `good`, the successes within the objective of --slo, where one with requests does not.
     """
 
     names: Set[str] | None = None
@@ -41,6 +41,7 @@ class Results:
     histograms: dict[str, Buckets] = field(default_factory=dict)
     spread_milli_images: int = 0
     is_spread: bool = False
+    good: int | None = 0
 
     @property
     def failures(self) -> int:
@@ -69,6 +70,7 @@ class Results:
         self.spread_milli_images += other.spread_milli_images
         self.is_spread |= other.is_spread
         self.late = _plus(self.late, other.late)
+        self.good = _plus(self.good, other.good)
         self.failure_kinds.update(other.failure_kinds)
         self._merge([other.histograms])
 
@@ -80,6 +82,8 @@ class Results:
         self.is_spread |= spread is not None
         self.late = _plus(self.late, window.get("late"))
         _count_in(self.failure_kinds, window["failures"])
+        if window["ok"] or window["failures"]:
+            self.good = _plus(self.good, window.get("good"))
 
     def _merge(self, parts: Sequence[Mapping[str, Buckets]]) -> None:
         found: dict[str, list[Buckets]] = {}
@@ -87,6 +91,20 @@ class Results:
             for name in part if self.names is None else part.keys() & self.names:
                 found.setdefault(name, [self.histogram(name)]).append(part[name])
         self.histograms |= {name: compact(some) for name, some in found.items()}
+
+
+def class_results(windows: Sequence[Record]) -> dict[str, Results]:
+    """What came back of each class of requests in seconds of workers, whose histograms are decoded."""
+    parts: dict[str, list[Record]] = {}
+    for window in windows:
+        for label, one in classes_of(window).items():
+            # A class has no kinds of failures.
+            failures = {"": one["failures"]} if one["failures"] else {}
+            parts.setdefault(label, []).append({**one, "failures": failures})
+    found = {label: Results() for label in parts}
+    for label, some in parts.items():
+        found[label].add(some)
+    return found
 
 
 @dataclass
@@ -271,7 +289,7 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
     return total / (elapsed_ns / 1e9) if elapsed_ns else None
 
 
-def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record]) -> float | None:
+def measure_ns(paced: bool, workers: Iterable[Windows], drained: Sequence[Record]) -> float | None:
     """How long a run measured, in ns; None where nothing began.
 
     Under closed-loop load the mean over users of the time from the first start of each to its first one after
@@ -279,11 +297,12 @@ def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record])
     time it is the requests in flight (Little's law). Older ledgers do not tell of users: there
     it is the longest span of a worker, in which some had not begun and others had ended.
 
-    Under open-loop load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that
-    their span alone would say 1.25 a second of 5 requests at 1 a second.
+    Where requests are `paced`, by arrivals or by a course of the users, it is at least the longest phase of a
+    worker: n arrivals span n - 1 gaps, so that their span alone would say 1.25 a second of 5 requests at 1 a
+    second.
     """
     spans = [worker.span_ns for worker in workers]
-    if load == "open":
+    if paced:
         return max([*spans, *(int(line.get("phase_ns") or 0) for line in drained)], default=0) or None
     whole_ns, users = (
         _sum([line.get("users_ns") for line in drained]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reports.fold.health import HealthSums
 from reports.fold.records import grouped
-from reports.fold.run_records import RunRecords
+from reports.fold.run_records import RunRecords, is_paced
 from reports.fold.windows import Windows, measure_ns
 from reports.histogram.percentiles import told_percentiles_ns
 from reports.ledger.ledger import Record
@@ -46,7 +46,7 @@ def worker_shares(run: RunRecords) -> tuple[WorkerShare, ...]:
 
 def _share(run: RunRecords, worker: str, drained: Sequence[Record]) -> WorkerShare:
     windows, health = run.workers.get(worker, Windows()), run.health.workers.get(worker, HealthSums())
-    phase_ns = measure_ns(run.planned["load"], [windows], drained)
+    phase_ns = measure_ns(is_paced(run.planned), [windows], drained)
     p50, p95, p99 = told_percentiles_ns(windows.histogram("latency"), PERCENTS)
     users = [line["users"] for line in drained if line.get("users") is not None]
     return WorkerShare(

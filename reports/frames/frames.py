@@ -94,7 +94,8 @@ class Frames:
         latency, `encode_ns, send_ns, wait_ns, receive_ns, decode_ns, connect_ns, server_ns, request_bytes,
         response_bytes` (Int64, <NA> where unknown, or no connection was made), `error` (category, empty for a
         success), `abandoned` (bool), `request_id` (str), and of gRPC calls that the suite writes itself
-        `stream_wait_ns, flow_wait_ns` (Int64, <NA> for all others). Read when first asked for; LedgerError
+        `stream_wait_ns, flow_wait_ns` (Int64, <NA> for all others), and `request_class` (category, empty
+        where a cell's requests are all alike). Read when first asked for; LedgerError
         where the file cannot be read.
         """
         return read_requests(self.directory)

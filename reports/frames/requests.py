@@ -8,12 +8,13 @@ from pyarrow import parquet
 
 from reports.ledger.files import check_regular
 from reports.ledger.ledger import LedgerError
-from reports.ledger.results import COLUMNS, FILE_NAME, LATER_NUMBERS, NUMBERS
+from reports.ledger.results import COLUMNS, FILE_NAME, LATER_NUMBERS, LATER_TEXTS, NUMBERS
 
 TYPES = {
     **dict.fromkeys(("cell", "worker", "error"), "category"),
     **dict.fromkeys(("repeat", *NUMBERS), "Int64"),
     **{"abandoned": "bool", "request_id": "str"},
+    **dict.fromkeys(LATER_TEXTS, "category"),
 }
 
 
@@ -41,4 +42,7 @@ def _read(path: Path) -> DataFrame:
     for name in ("connect_ns", *LATER_NUMBERS):
         if name not in made:
             made[name] = None
+    for name in LATER_TEXTS:
+        if name not in made:
+            made[name] = ""
     return made[list(COLUMNS)]

@@ -6,7 +6,7 @@ from math import ceil, inf
 
 from reports.format import NS_PER_MS, plural
 from reports.gates.evidence import Evidence, of_values
-from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
+from reports.gates.require import FAILURE_RATIO, GOODPUT_SHARE, PERCENTILES, JudgedBy, results_needed
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import FAIL, INCONCLUSIVE, PASS, Claim, allowed, shown, unknown
@@ -103,27 +103,42 @@ def _by_requests(threshold: Threshold, cell: str, source: GateSource, counted: C
 
 def _short(threshold: Threshold, seconds: int) -> str:
     """Why so few seconds pass no upper bound, however far below it all is; empty where they may."""
-    _, percent = PERCENTILES.get(threshold.require.column, ("", 0.0))
+    require = threshold.require
+    _, percent = PERCENTILES.get(require.column, ("", 0.0))
+    if not require.at_most and require.column != GOODPUT_SHARE:
+        return ""
     allowed = 1 - percent / 100 if percent else threshold.tolerated
-    if not threshold.require.at_most or not allowed < 1 or seconds >= (needed := seconds_needed(allowed)):
+    if require.column == GOODPUT_SHARE:
+        allowed = 1 - threshold.tolerated
+    if not allowed < 1 or seconds >= (needed := seconds_needed(allowed)):
         return ""
     at_most = f"at most {round(100 * allowed, 9):g} % are late or failed"
     return f"{seconds:,} s cannot show that {at_most}; at least {needed:,} s can"
 
 
 def of_seconds(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
-    """What some seconds, of which at least one has requests, say of a percentile or of the failure ratio."""
+    """What some seconds, of which at least one has requests, say of a percentile or a share of requests."""
     if threshold.require.column == FAILURE_RATIO:
         return _of_failures(threshold, seconds, runs)
+    if threshold.require.column == GOODPUT_SHARE:
+        return _of_goodput(threshold, seconds, runs)
     return _of_percentile(threshold, seconds, runs)
 
 
 def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
     found = share_of(*seconds.failed(), seconds.runs)
     broken, kept = (found, threshold.require.bound), (found, threshold.tolerated)
-    evidence = _of_shares(threshold, found.share, found.interval, runs, broken, kept)
+    evidence = _of_shares(threshold, found.share, found.interval, runs, broken, kept, above=True)
     # Where not one may fail, whether one did is known.
     return replace(evidence, certain=threshold.require.bound == 0)
+
+
+def _of_goodput(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
+    """By the share of those that are not good, as failures are: seconds that were not seen may have more."""
+    bad = share_of(*seconds.bad(), seconds.runs)
+    broken, kept = (bad, 1 - threshold.require.bound), (bad, 1 - threshold.tolerated)
+    least, most = bad.interval
+    return _of_shares(threshold, 1 - bad.share, (1 - most, 1 - least), runs, broken, kept, above=True)
 
 
 def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
@@ -156,7 +171,7 @@ def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evi
 
     doubt = NEAREST if require.at_most else 1 / NEAREST
     broken, kept = held(require.bound, doubt), held(threshold.tolerated, 1 / doubt)
-    return _of_shares(threshold, value, (below, above), runs, broken, kept)
+    return _of_shares(threshold, value, (below, above), runs, broken, kept, above=require.at_most)
 
 
 def percentile_ns(successes: Buckets, unanswered: float, percent: float) -> float:
@@ -167,10 +182,17 @@ def percentile_ns(successes: Buckets, unanswered: float, percent: float) -> floa
 
 
 def _of_shares(
-    threshold: Threshold, value: float, interval: tuple[float, float], runs: int, broken: Held, kept: Held
+    threshold: Threshold,
+    value: float,
+    interval: tuple[float, float],
+    runs: int,
+    broken: Held,
+    kept: Held,
+    *,
+    above: bool,
 ) -> Evidence:
-    """Each side comes with the share that it is held against; an upper bound is broken above it."""
-    (one, bound), (other, tolerated), above = broken, kept, threshold.require.at_most
+    """Each side comes with the share that it is held against; a bound is broken `above` it, or below."""
+    (one, bound), (other, tolerated) = broken, kept
     if above:
         # Seconds that were not seen may keep it from passing, and excuse no slow ones that were seen. A lower
         # bound fails where slow ones are too few, and a kind of these may not have been seen.

@@ -24,6 +24,7 @@ _EXAMPLES = (
     "'latency_p95_ms / baseline <= 1'"
 )
 FAILURE_RATIO, UNEXPLAINED_SHARE = "failure_ratio", "unexplained_share"
+GOODPUT_SHARE, GOODPUT_PER_S = "goodput_share", "goodput_per_s"
 MOST = 1e15
 """Numbers beyond that, or not finite, mean nothing here."""
 _ENDINGS = {"_ms": " ms", "_pct": " %", "_per_s": "/s", "_bytes": " bytes", "_w": " W"}
@@ -56,7 +57,7 @@ GATED = (*(name for name in NUMBERS if name not in _UNJUDGED), FAILURE_RATIO, UN
 
 JUDGED = {
     **dict.fromkeys(GATED, JudgedBy.REPEATED),
-    **dict.fromkeys((*PERCENTILES, FAILURE_RATIO), JudgedBy.SHARE),
+    **dict.fromkeys((*PERCENTILES, FAILURE_RATIO, GOODPUT_SHARE), JudgedBy.SHARE),
     **dict.fromkeys(("failures", "abandoned", "latency_max_ms", "workers", "hosts"), JudgedBy.FACT),
     **dict.fromkeys(
         ("tcp_connections", "request_bytes", "response_bytes", "gpu_memory_bytes"), JudgedBy.FACT
@@ -149,6 +150,8 @@ def _check_bound(require: Require) -> None:
     said = f"require {require.text!r:.100}"
     if require.column == FAILURE_RATIO and not require.at_most:
         raise GateError(f"{said}: failures are bounded from above; write <=")
+    if require.column == GOODPUT_SHARE and require.absolute and (require.at_most or not require.bound < 1):
+        raise GateError(f"{said}: good requests are bounded from below; write >= and a share below 1")
     if require.absolute:
         if not 0 <= require.bound <= MOST:
             raise GateError(f"{said}: give a bound of 0 or more, and of {MOST:g} at most")
@@ -184,7 +187,7 @@ def unit_of(column: str, ratio: bool) -> Unit:
     """The unit of a column's values, or of ratios of them."""
     if ratio:
         return Unit("×")
-    if column in (FAILURE_RATIO, UNEXPLAINED_SHARE):
+    if column in (FAILURE_RATIO, UNEXPLAINED_SHARE, GOODPUT_SHARE):
         return Unit(" %", 100)
     if column == "measure_s":
         return Unit(" s")

@@ -13,6 +13,8 @@ from reports.fold.records import ratio
 from reports.format import plural
 from reports.gates.require import (
     FAILURE_RATIO,
+    GOODPUT_PER_S,
+    GOODPUT_SHARE,
     PERCENTILES,
     UNEXPLAINED_SHARE,
     GateError,
@@ -26,7 +28,8 @@ from reports.stats.repeats import grouped
 from reports.study.study import Study
 from reports.summary.blocks import RunBlocks
 
-OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
+OF_GOODPUT = frozenset({GOODPUT_SHARE, GOODPUT_PER_S})
+OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"}) | OF_GOODPUT
 """They are known of a run of which no request succeeded, too."""
 OF_THE_RATE = frozenset({"requests_per_s", "images_per_s", "offered_per_s"})
 """With open-loop load they are what was asked for, however slow the server is."""
@@ -179,7 +182,7 @@ class Counting:
         excused, had = coded(Trait.IS_BOUNDED), run.row.succeeded
         if pooled or column in OF_FAILURES:
             excused, had = excused | {"no-data"}, run.row.numbers.get("requests")
-        if pooled and column in PERCENTILES:
+        if column in OF_GOODPUT or (pooled and column in PERCENTILES):
             # none of them was answered within any bound
             excused |= {"dropped-arrivals"}
         yield from (caveat.code for caveat in run.row.disqualified if caveat.code not in excused)
@@ -187,8 +190,8 @@ class Counting:
         if (had or 0) < least:
             few = f"fewer than {least:,} results, measure longer: --iterations or --seconds"
             yield "no results" if least == 1 else few
-        if run.value(column) is None and not pooled:
-            yield f"{column} is not known"
+        if run.value(column) is None and (column in OF_GOODPUT or not pooled):
+            yield f"{column} is not known{': it takes --slo' if column in OF_GOODPUT else ''}"
         for threshold in self.thresholds:
             own = threshold.require.kind is JudgedBy.EVIDENCE and threshold.severity == FAIL
             if own and threshold.require.column != column and threshold.chooses(planned):

@@ -61,6 +61,16 @@ def instances_name(instances: int) -> str:
     return f"{instances}-instance{'s' if instances > 1 else ''}"
 
 
+def think_s(think: str) -> float:
+    """The mean of a think time in seconds: of `exponential:0.5`, 0.5."""
+    return float(think.rpartition(":")[2] or 0)
+
+
+def think_name(think: str) -> str:
+    """`think-0.5s`, `think-exponential-0.5s`."""
+    return f"think-{think.replace(':', '-') or 0}s"
+
+
 _APART: Mapping[str, Any] = {"column": False, "gated": False, "condition": False}
 
 
@@ -73,7 +83,12 @@ class Axes:
     library; `link` by its profile's name, empty for the path as it is; `congestion` is the client's
     congestion control where it is not the profile's. `queue_delay_us` is how long Triton lets a request wait
     for others, `instances` how many executions of the model it can run at once; None and 0: as it was
-    started. `variant` names what the study varies of them.
+    started. `variant` names what the study varies of them. `think` is how many seconds a closed-loop user
+    waits after an answer, or `exponential:` and their mean. `batch_mix` and `picture_mix` are shares of
+    requests by batch and by kind of picture, `replay` names the trace whose arrivals and batches are
+    replayed. `compression` is that of requests, and `shared_memory` is system where their inputs lie in the
+    server's; empty without. `together` names the cells that run at the same time, all of them alike; `split`
+    is the share of one schedule's arrivals that the endpoint gets.
     """
 
     arrivals: str = axis("", rank=None, column=False, gated=False)
@@ -89,6 +104,14 @@ class Axes:
     instances: int = axis(0, name=instances_name, rank=6, **_APART)
     variant: str = axis("", rank=99, column=False, condition=False)
     profile: str = axis("", rank=None, **_APART)
+    think: str = axis("", name=think_name, rank=8, key=lambda think: (think_s(think), think))
+    compression: str = axis("", name=lambda how: how or "uncompressed")
+    shared_memory: str = axis("", name=lambda how: f"shm-{how or 'none'}")
+    batch_mix: str = axis("", rank=None)
+    picture_mix: str = axis("", rank=None)
+    replay: str = axis("", rank=None, condition=False)
+    together: str = axis("", rank=90, condition=False)
+    split: float = axis(0.0, rank=91, gated=False, condition=False)
 
     def others(self, *but: str) -> tuple[Any, ...]:
         """All but some: what must be alike where cells are to differ in those alone."""

@@ -8,18 +8,22 @@ from reports.ledger.axes import Axes, recorded
 MOST = 2**63
 DURATIONS = ("latency", "service_time", "send_delay")
 """Histograms that a window has of all its successes."""
+DURATIONS_OF_CLASS = ("latency", "service_time")
+"""Those that it has of the successes of each class of requests."""
+LONGEST_LABEL = 200
+"""Characters of a class's name."""
 WHOLE = {
     "window": (
         *("second", "ok", "abandoned", "late", "images", "request_bytes", "response_bytes"),
         *("server_count", "first_start_ns", "last_end_ns", "spread_milli_images"),
-        *("connects", "retry_after", "retry_after_s"),
+        *("connects", "retry_after", "retry_after_s", "good"),
     ),
     "drained": (
         *("users", "users_ns", "other_phases", "finished", "abandoned"),
         *("sent", "due", "dropped", "overslept", "phase_ns"),
     ),
     "health": (
-        *("second", "span_ns", "in_flight", "users", "lock_looks", "lock_wait_ns"),
+        *("second", "span_ns", "in_flight", "users", "cells", "lock_looks", "lock_wait_ns"),
         *("throttled_ns", "used_up_ns", "wanted_ns", "stolen_ns", "pressure_ns"),
     ),
     "path": ("second", "span_ns", "asked", "connections"),
@@ -84,8 +88,43 @@ def _check_window(window: Mapping[str, Any]) -> None:
     lacking = [name for name in DURATIONS if ok and name not in window.get("histograms", DURATIONS)]
     if lacking:
         raise ValueError(f"a window of {ok} successes has no {lacking[0]}")
+    if (window.get("good") or 0) > (ok or 0):
+        raise ValueError(f"a window of {ok} successes has {window['good']} good ones")
+    if "classes" in window:
+        _check_classes(window)
     if (first_ns is None) != (last_ns is None) or (ok and last_ns is not None and first_ns > last_ns):
         raise ValueError(f"a window goes from first_start_ns {first_ns} to last_end_ns {last_ns}")
+
+
+def _check_classes(window: Mapping[str, Any]) -> None:
+    """ValueError where what a window has of classes is not what it has of all requests."""
+    classes = window["classes"]
+    if not isinstance(classes, dict) or not classes:
+        raise _wrong("classes", classes, "what came back of each class of requests, by its label")
+    for label, one in classes.items():
+        _check_class(label, one)
+    failures = sum((window.get("failures") or {}).values())
+    whole = {"ok": window.get("ok"), "images": window.get("images"), "failures": failures}
+    if window.get("good") is not None:
+        whole["good"] = window["good"]
+    for name, count in whole.items():
+        found = sum(one.get(name) or 0 for one in classes.values())
+        if found != count:
+            raise ValueError(f"a window has {count} {name}, and its classes have {found}")
+
+
+def _check_class(label: Any, one: Any) -> None:
+    if not isinstance(label, str) or not 0 < len(label) <= LONGEST_LABEL:
+        raise _wrong("a class of requests", label, f"a text of 1 to {LONGEST_LABEL} characters")
+    if not isinstance(one, dict) or not isinstance(one.get("histograms"), dict):
+        raise _wrong(f"class {label:.40}", one, "counts and histograms")
+    for name in ("ok", "failures", "images"):
+        if one.get(name) is None or not is_whole(one[name]):
+            raise _wrong(f"{name} of class {label:.40}", one.get(name), "a whole number from 0")
+    if not is_whole(one.get("good")) or (one.get("good") or 0) > one["ok"]:
+        raise _wrong(f"good of class {label:.40}", one["good"], "a whole number up to its ok")
+    if lacking := [name for name in DURATIONS_OF_CLASS if one["ok"] and name not in one["histograms"]]:
+        raise ValueError(f"class {label:.40} has {one['ok']} successes and no {lacking[0]}")
 
 
 def _check_drained(line: Mapping[str, Any]) -> None:
@@ -154,14 +193,24 @@ PLANNED: Mapping[str, Rule] = {
     ),
 }
 """What an entry of a plan must tell."""
+MOST_WIDTH_S = 86_400
 LATER = ("model", "codec", "server", "space")
 """Texts that it tells, too, and that older ones do not."""
 _NUMBER: Rule = (lambda value: type(value) in (int, float) and 0 <= value < MOST, "a number from 0")
 _MAY = {
     **{name: _TEXT if isinstance(unset, str) else _NUMBER for name, unset in recorded(Axes()).items()},
     **dict.fromkeys(LATER, _TEXT),
+    "asked": (lambda value: _is_course(value), "requests of a trace that are due in each width_s seconds"),
 }
 """What it may tell."""
+
+
+def _is_course(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("requests"), list):
+        return False
+    width_s, counts = value.get("width_s"), value["requests"]
+    known = None not in counts and all(map(is_whole, counts))
+    return known and type(width_s) is int and 1 <= width_s <= MOST_WIDTH_S
 
 
 def check_planned(entry: Mapping[str, Any]) -> None:
@@ -171,6 +220,7 @@ def check_planned(entry: Mapping[str, Any]) -> None:
         if not holds(entry[name]):
             raise _wrong(f"{name} of a planned run", entry[name], wanted)
     letter = "r" if entry["load"] == "open" else "c"
-    begin = f"{entry['endpoint']}/b{entry['batch']}/{letter}{entry['level']:g}"
+    size = "mix" if entry.get("batch_mix") else f"b{entry['batch']}"
+    begin = f"{entry['endpoint']}/{size}/{letter}{entry['level']:g}"
     if not entry["cell"].startswith(begin):
         raise _wrong("cell of a planned run", entry["cell"], f"a name that begins with {begin:.60}")

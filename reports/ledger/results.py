@@ -10,7 +10,8 @@ FIRST_NUMBERS = (
 )  # fmt: skip
 OTHERS = ("error", "abandoned", "request_id")
 LATER_NUMBERS = tuple(f"{phase}_ns" for phase in LATER_PHASES)
+LATER_TEXTS = ("request_class",)
 """Columns at the end, which older files do not have."""
 NUMBERS = (*FIRST_NUMBERS, *LATER_NUMBERS)
-"""Columns of whole numbers, empty where unknown, beside cell, repeat, worker and OTHERS."""
-COLUMNS = ("cell", "repeat", "worker", *FIRST_NUMBERS, *OTHERS, *LATER_NUMBERS)
+"""Columns of whole numbers, empty where unknown, beside cell, repeat, worker and the others."""
+COLUMNS = ("cell", "repeat", "worker", *FIRST_NUMBERS, *OTHERS, *LATER_NUMBERS, *LATER_TEXTS)

@@ -12,6 +12,7 @@ from reports.format import digits, listed, ms, plural
 from reports.limit import Limit
 from reports.limits.server import held_back
 from reports.limits.shares import MOST, at_least, in_flight, saturated, server_share, service_ns
+from reports.summary.batch import images_per_request
 from reports.summary.summary import Summary
 
 LEAST_EXECUTIONS = 5
@@ -216,7 +217,7 @@ def _full_one_waits(run: Summary) -> bool:
 def under_way(run: Summary) -> float:
     """Images that are under way for each instance, on average."""
     instances = (run.serving.instances if run.serving else None) or 1
-    return (in_flight(run) or 0.0) * run.batch / instances
+    return (in_flight(run) or 0.0) * images_per_request(run) / instances
 
 
 def _promised(run: Summary, curve: Batches, most: float) -> str:

@@ -60,6 +60,11 @@ def _connecting_advice(run: Summary) -> str:
         return "Find what makes connecting slow: the host's name server, or a listener whose queue is full."
     if run.channels == PER_REQUEST:
         return "Use --channels per-user: the client itself was asked for a new connection for each request."
+    if run.think:
+        return (
+            "Let the server, and a proxy before it, keep idle connections for longer than users think"
+            f" ({run.think_s:g} s)."
+        )
     return (
         "Turn keep-alive on (HTTP/1.1 without `Connection: close`; nginx: keepalive_requests): the server, or"
         " a proxy before it, closes connections."

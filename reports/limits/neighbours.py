@@ -130,7 +130,7 @@ class Cells:
     def above(self, run: Summary, least_step: float = 1.0) -> Neighbour | None:
         """The next level with sound runs and so many times the users, all else being equal."""
         here = rates_of(self.repeats.get(run.cell, ()))
-        if run.load != "closed" or not here:
+        if not run.closed or not here:
             return None
         higher = [one for one in self.but_level.get(_but_level(run), ()) if one.level > run.level]
         levels = {one.level for one in higher if one.level >= least_step * run.level}
@@ -142,7 +142,7 @@ class Cells:
         lower = [one for one in self.but_level.get(_but_level(run), ()) if one.level <= run.level / DOUBLE]
         level = max((one.level for one in lower), default=0.0)
         here = rates_of(one for one in lower if one.level == level)
-        return level, Neighbour(own, here) if run.load == "closed" and own and here else None
+        return level, Neighbour(own, here) if run.closed and own and here else None
 
     def more_connections(self, run: Summary) -> list[Neighbour]:
         """The cells of the same load whose channels or workers brought more connections."""

@@ -7,7 +7,7 @@ from reports.format import digits, ms, plural
 from reports.limit import UNKNOWN, Limit
 from reports.limits.client import cpu_said, used_pct
 from reports.limits.path import near_least, shares_connections, shows_room
-from reports.limits.server import HOST_BUSY_PCT
+from reports.limits.server import HOST_BUSY_PCT, exhausted
 from reports.limits.shares import (
     HOST_ADVICE,
     MOST,
@@ -15,6 +15,7 @@ from reports.limits.shares import (
     at_least,
     full_gpu,
     path_share,
+    saturated,
     server_share,
     service_ns,
     total,
@@ -120,6 +121,20 @@ def _unseen(run: Summary) -> Iterator[tuple[str, str]]:
         yield "the path took most of the time", "Give the link's rate with --link-mbit, then run again."
 
 
+def think_time(run: Summary) -> Limit | None:
+    """Users think for most of their time, and their requests hardly wait at the server: they set the rate."""
+    if _thinking(run) < MOST or saturated(run) or exhausted(run):
+        return None
+    waits = ratio(run.server.queue_ns, service_ns(run))
+    untold = run.server.busy is None and not run.serial
+    return None if untold and (waits is None or waits > SHORT_WAIT) else offered_load(run)
+
+
+def _thinking(run: Summary) -> float:
+    """The share of a user's time that it thinks."""
+    return ratio(run.think_s, run.think_s + (service_ns(run) or 0.0) / 1e9) or 0.0
+
+
 def offered_load(run: Summary) -> Limit:
     """What holds where no other rule does: nothing was found full, and the time is explained."""
     said = "; ".join([_load(run), *_room(run)])
@@ -127,14 +142,20 @@ def offered_load(run: Summary) -> Limit:
         return Limit(
             "offered-load",
             said,
-            "Add users: nothing was saturated, so more users would raise the throughput.",
+            f"Add users{_or_think_less(run)}: nothing was saturated, so more users would raise the"
+            " throughput.",
         )
     return Limit("offered-load", said, "Raise the rate: the server kept up with this one.")
 
 
+def _or_think_less(run: Summary) -> str:
+    return " or shorten --think" if run.think else ""
+
+
 def _load(run: Summary) -> str:
     if run.load == "closed":
-        return f"{plural(int(run.level), 'user')} did not fill anything"
+        thought = f" thought {digits(100 * _thinking(run))} % of their time and" if run.think else ""
+        return f"{plural(int(run.level), 'user')}{thought} did not fill anything"
     offered = run.level if run.sent.offered_per_s is None else run.sent.offered_per_s
     return f"the server kept up with {digits(offered)} requests a second"
 

@@ -24,7 +24,7 @@ from reports.limits.path import (
     shows_room,
 )
 from reports.limits.refusals import rate_limited, refused_untold, server_full
-from reports.limits.room import offered_load, room_unseen, untold_part
+from reports.limits.room import offered_load, room_unseen, think_time, untold_part
 from reports.limits.server import (
     HOST_BUSY_PCT,
     queue_untold,
@@ -56,7 +56,7 @@ FAILED_SHARE = 0.1
 server too."""
 LEAST_SUCCESSES = 10
 """Behind any mean: of fewer, one slow request moves it by more than a tenth."""
-VARIED = "the rate changed during the run, so no single limit applies to all of it"
+VARIED = "the load changed during the run, so no single limit applies to all of it"
 SHORT_NS = 2_000_000
 """Between client and server: so little is no long path, even where the connections were not looked at."""
 HANDLING_NS, HANDLING_BYTES_PER_S = 2_000_000, 500_000_000
@@ -73,7 +73,8 @@ def nothing_measured(run: Summary) -> Limit | None:
     """The run did not end well, has too few successes, or a load that changed."""
     why = next(_flaws(run), None)
     if why is None and run.profile:
-        return Limit(UNKNOWN, VARIED, "Measure its peak by itself: --rates without --load-profile.")
+        peak = "--rates" if run.load == "open" else "--levels"
+        return Limit(UNKNOWN, VARIED, f"Measure its peak by itself: {peak} without --load-profile.")
     return None if why is None else Limit(UNKNOWN, why, UNTOLD_ADVICE)
 
 
@@ -218,6 +219,8 @@ RULES: tuple[Rule, ...] = (
     server_stolen,
     # What waits before the server keeps it from being loaded; what waits in it fills the path only a little.
     link,
+    # Who thinks most of the time is not slowed by what takes most of a request's.
+    think_time,
     # A closed window leaves connections idle, which then look like few.
     http2_window,
     server_intake,

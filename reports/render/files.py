@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from reports.cells_csv.columns import render_csv, render_timeline
+from reports.cells_csv.columns import render_classes, render_csv, render_timeline
 from reports.gates.verdict import Verdict
 from reports.page.page import Page
 from reports.render.html import render_html
@@ -34,6 +34,7 @@ def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[V
         "study.json": render_json(study, page, verdicts),
         "cells.csv": render_csv(study),
         "timeline.csv": render_timeline(study),
+        **({"classes.csv": classes} if (classes := render_classes(study)) else {}),
         "summary.md": render_markdown(page),
         "report.html": render_html(page),
     }

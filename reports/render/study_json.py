@@ -14,6 +14,8 @@ from reports.summary.summary import Summary, parts_of
 from reports.topics.contention.conclusion import record
 from reports.topics.contention.conclusion import verdicts as verdicts_on_arms
 from reports.topics.published.hypotheses import judged
+from reports.topics.together.interference import effects, is_of_groups
+from reports.topics.together.split import is_split, schedules
 
 _FROM_HEADER = (
     *("study", "title", "size", "started_utc", "plan", "options", "fingerprint"),
@@ -42,6 +44,7 @@ _OF_RUN: Mapping[str, Figure] = {
     **figures("latency", "mean_ns", prefix="latency_"),
     **figures("server", "busy", prefix="server_"),
 }
+_GOODPUT = figures("goodput", "slo objective good due share per_s is_met")
 _NESTED = ("path", "serving", "trace", "memory", "limit")
 _OF_COLD = ("endpoint", "batch", "first_ns", "second_ns", "reloaded")
 
@@ -61,6 +64,8 @@ def render_json(study: Study, page: Page, verdicts: Sequence[Verdict]) -> str:
     compared = {
         "contention": [record(verdict) for verdict in verdicts_on_arms(study)],
         "hypotheses": [asdict(found) for found in judged(study)],
+        **({"interference": [one.to_record() for one in effects(study)]} if is_of_groups(study) else {}),
+        **({"split": [one.to_record() for of in schedules(study) for one in of]} if is_split(study) else {}),
     }
     return json.dumps(head | ended | verdict | said | gates | compared | runs, indent=1) + "\n"
 
@@ -75,6 +80,8 @@ def _run(run: Summary) -> dict[str, Any]:
         **({"gpus": [asdict(gpu) for gpu in run.each_gpu]} if run.each_gpu else {}),
         "cold": {"share": run.server.cold.share, "batches": list(run.server.cold.batches)},
         **{name: asdict(value) if (value := getattr(run, name)) else None for name in _NESTED},
+        **({"goodput": {name: of(run) for name, of in _GOODPUT.items()}} if run.goodput.slo else {}),
+        **({"classes": [asdict(one) for one in run.classes]} if run.classes else {}),
         "failures": dict(run.counts.failure_kinds),
         "caveats": [asdict(caveat) for caveat in run.caveats],
     }

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from reports.summary.batch import Batch, batch_of
 from reports.summary.summary import Summary
 
 
@@ -11,7 +12,7 @@ class Condition(NamedTuple):
     parallel: bool
     load: str
     level: float
-    batch: int
+    batch: Batch
 
     def __str__(self) -> str:
         users = "1 user" if self.level == 1 else f"{self.level:g} users"
@@ -20,4 +21,4 @@ class Condition(NamedTuple):
 
 def condition(run: Summary) -> Condition:
     """That of a run."""
-    return Condition(not run.serial, run.load, run.level, run.batch)
+    return Condition(not run.serial, run.load, run.level, batch_of(run))

@@ -7,7 +7,7 @@ from statistics import fmean, variance
 
 from scipy.special import stdtr, stdtrit
 
-from reports.format import digits, with_interval
+from reports.format import digits, ends, told_digits
 
 CONFIDENCE = 0.95
 UPPER = (1 + CONFIDENCE) / 2
@@ -52,6 +52,14 @@ class LogRatio:
         """How likely a ratio so far from 1, either way, is where the true one is 1; 1 without an interval."""
         return min(1.0, 2 * min(self.p_above(1), self.inverse.p_above(1)))
 
+    def within(self, times: float) -> bool:
+        """Whether its interval lies within so many times 1, to both sides."""
+        return self.low is not None and self.high is not None and 1 / times <= self.low <= self.high <= times
+
+    def to_record(self) -> dict[str, float | None]:
+        """As study.json has it."""
+        return {"ratio": self.ratio, "low": self.low, "high": self.high}
+
     @property
     def inverse(self) -> "LogRatio":
         """One over it."""
@@ -60,10 +68,22 @@ class LogRatio:
     @property
     def times(self) -> str:
         """1.05× (0.990–1.11); 1.01× (±0.200 %) where three digits do not tell its ends apart; or 1.05×."""
-        if self.low is None or self.high is None or digits(self.low) != digits(self.high):
-            return with_interval(self.ratio, self.low, self.high, unit="×")
+        return f"{self.figure}×" + (f" ({self.interval})" if self.interval else "")
+
+    @property
+    def figure(self) -> str:
+        """The ratio, with as many digits as it has beside its interval."""
+        return digits(self.ratio, told_digits(self.ratio, self.low, self.high))
+
+    @property
+    def interval(self) -> str:
+        """0.990–1.11, or ±0.200 %, likewise; empty where there is none."""
+        if self.low is None or self.high is None:
+            return ""
+        if digits(self.low) != digits(self.high):
+            return ends(self.ratio, self.low, self.high)
         off = max(self.high / self.ratio, self.ratio / self.low) - 1
-        return f"{digits(self.ratio)}× (±{digits(100 * off)} %)"
+        return f"±{digits(100 * off)} %"
 
 
 def log_ratio(over: Sequence[float], under: Sequence[float]) -> LogRatio:

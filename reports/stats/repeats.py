@@ -9,6 +9,7 @@ from reports.format import NS_PER_MS, milliseconds, with_interval
 from reports.stats.paired import ADVISED_REPEATS, LEAST_REPEATS
 from reports.stats.shares import LEAST_BLOCKS
 from reports.study.study import Study
+from reports.summary.batch import Batch, batch_of
 from reports.summary.blocks import BlockSeries
 from reports.summary.summary import Summary, Way
 
@@ -32,6 +33,12 @@ def ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
+def alone(runs: Iterable[Summary]) -> list[Summary]:
+    """Those that ran with no other cell at the same time; all where each ran with one."""
+    every = list(runs)
+    return [run for run in every if not run.together] or every
+
+
 def by_cell(runs: Iterable[Summary]) -> dict[str, list[Summary]]:
     """The repeats of each cell, by its name."""
     return grouped(runs, lambda run: run.cell)
@@ -42,9 +49,9 @@ def by_way(study: Study, runs: Iterable[Summary]) -> dict[Way, list[Summary]]:
     return grouped(study.ordered(runs), lambda run: run.way)
 
 
-def by_batch(study: Study, runs: Iterable[Summary]) -> dict[tuple[Way, int], list[Summary]]:
+def by_batch(study: Study, runs: Iterable[Summary]) -> dict[tuple[Way, Batch], list[Summary]]:
     """Those of each way and batch, likewise."""
-    return grouped(study.ordered(runs, lambda run: run.batch), lambda run: (run.way, run.batch))
+    return grouped(study.ordered(runs, batch_of), lambda run: (run.way, batch_of(run)))
 
 
 def repeats(study: Study) -> str:

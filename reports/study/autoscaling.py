@@ -1,5 +1,6 @@
 """A run whose load had a course: its stages and seconds, and the replicas that Kubernetes had in each."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +19,13 @@ AFTER = "after"
 
 @dataclass(frozen=True)
 class CourseStage:
-    """So many seconds from `begin_s` on, whose rate went in a straight line from one to another, in 1/s."""
+    """Seconds from `begin_s` on, in a straight line from one rate in 1/s, or number of users, to another."""
 
     name: str
     begin_s: float
     seconds: float
-    first_per_s: float
-    last_per_s: float
+    first: float
+    last: float
 
     @property
     def end_s(self) -> float:
@@ -32,22 +33,22 @@ class CourseStage:
         return self.begin_s + self.seconds
 
     @property
-    def asked_per_s(self) -> float:
-        """Its mean rate."""
-        return (self.first_per_s + self.last_per_s) / 2
+    def asked(self) -> float:
+        """Its mean."""
+        return (self.first + self.last) / 2
 
     def arrivals(self, from_s: float, to_s: float) -> float:
-        """The integral of its rate over the part of a span that lies in it."""
+        """The integral of it over the part of a span that lies in it."""
         low, high = max(from_s, self.begin_s), min(to_s, self.end_s)
         middle = ((low + high) / 2 - self.begin_s) / self.seconds
-        return max(0.0, high - low) * (self.first_per_s + (self.last_per_s - self.first_per_s) * middle)
+        return max(0.0, high - low) * (self.first + (self.last - self.first) * middle)
 
 
 def stages_of(planned: Iterable[Sequence[Any]]) -> tuple[CourseStage, ...]:
     """The stages of a plan, each with its beginning."""
     found, begin_s = [], 0.0
-    for name, seconds, first_per_s, last_per_s in planned:
-        found.append(CourseStage(name, begin_s, seconds, first_per_s, last_per_s))
+    for name, seconds, first, last in planned:
+        found.append(CourseStage(name, begin_s, seconds, first, last))
         begin_s += seconds
     return tuple(found)
 
@@ -56,13 +57,13 @@ def stages_of(planned: Iterable[Sequence[Any]]) -> tuple[CourseStage, ...]:
 class Moment:
     """One second (or `width_s` of them) of the measure phase; `s` counts from the load's beginning.
 
-    Requests are those that ended in it. `asked_per_s` is what the course says, whatever was sent. `stated` is
-    what Kubernetes said at its end, under the ledger's names.
+    Requests are those that ended in it. `asked` is what the course says, a rate or a number of users,
+    whatever was sent. `stated` is what Kubernetes said at its end, under the ledger's names.
     """
 
     s: float
     width_s: int
-    asked_per_s: float
+    asked: float
     ok: int
     failures: int
     latency: Buckets
@@ -86,7 +87,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class StageSeen:
-    """What came of a stage; percentiles are of the requests that ended in it, `replicas` those ready."""
+    """What came of a stage, or of all that have its name; percentiles are of the requests that ended in it.
+
+    `replicas` are those ready. Of several stages `stage` has the seconds together, the lowest and highest.
+    """
 
     stage: CourseStage
     ok: int
@@ -118,6 +122,7 @@ class AutoscaledRun:
     stages: tuple[CourseStage, ...]
     moments: tuple[Moment, ...]
     dropped_by_s: Mapping[int, int] = field(default_factory=dict)
+    load: str = "open"
 
     @property
     def watched(self) -> bool:
@@ -133,9 +138,12 @@ class AutoscaledRun:
 
     @cached_property
     def seen(self) -> tuple[StageSeen, ...]:
-        """Each stage, and the time after them where anything ended there."""
-        after = self._seen(self.tail)
-        return (*map(self._seen, self.stages), *([after] if after.ok or after.failures else []))
+        """Each stage, those of one name together, and the time after them where anything ended there."""
+        by_name = dict[str, list[CourseStage]]()
+        for stage in self.stages:
+            by_name.setdefault(stage.name, []).append(stage)
+        after = self._seen([self.tail])
+        return (*map(self._seen, by_name.values()), *([after] if after.ok or after.failures else []))
 
     @cached_property
     def ready(self) -> tuple[Change, ...]:
@@ -152,7 +160,17 @@ class AutoscaledRun:
 
     def stage_at(self, s: float) -> CourseStage:
         """The stage of a moment; the first before all."""
-        return next((stage for stage in self.stages if s < stage.end_s), self.tail)
+        at = bisect_right(self._ends_s, s)
+        return self.stages[at] if at < len(self.stages) else self.tail
+
+    @cached_property
+    def _ends_s(self) -> list[float]:
+        return [stage.end_s for stage in self.stages]
+
+    @cached_property
+    def _of_moments(self) -> list[CourseStage]:
+        """The stage of each moment: that of its middle."""
+        return [self.stage_at(one.s + one.width_s / 2) for one in self.moments]
 
     def first(self, holds: str, least: float) -> float | None:
         """When what is `stated` under a name first came to so much; None where it never did."""
@@ -170,13 +188,14 @@ class AutoscaledRun:
                 return moment.end_s
         return None
 
-    def _seen(self, stage: CourseStage) -> StageSeen:
-        inside = [one for one in self.moments if self.stage_at(one.s + one.width_s / 2) is stage]
+    def _seen(self, stages: Sequence[CourseStage]) -> StageSeen:
+        of = set(map(id, stages))
+        inside = [one for one, stage in zip(self.moments, self._of_moments, strict=True) if id(stage) in of]
         p50_ns, p95_ns = told_percentiles_ns(together(one.latency for one in inside), [50.0, 95.0])
         ready = known(one.stated.get("ready_replicas") for one in inside)
-        dropped = (n for s, n in self.dropped_by_s.items() if self.stage_at(s + 0.5) is stage)
+        dropped = (n for s, n in self.dropped_by_s.items() if id(self.stage_at(s + 0.5)) in of)
         return StageSeen(
-            stage=stage,
+            stage=stages[0] if len(stages) == 1 else _merged(stages),
             ok=sum(one.ok for one in inside),
             failures=sum(one.failures for one in inside),
             dropped=sum(dropped),
@@ -198,7 +217,15 @@ def scaling_of(run: RunRecords) -> AutoscaledRun | None:
     for line in run.measured("drained"):
         dropped.update(dict(line.get("dropped_by_s") or ()))
     moments = tuple(moments_of(run, began_s, stages))
-    return AutoscaledRun(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped)
+    return AutoscaledRun(
+        *(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped, planned["load"])
+    )
+
+
+def _merged(stages: Sequence[CourseStage]) -> CourseStage:
+    ends = [end for stage in stages for end in (stage.first, stage.last)]
+    seconds = sum(stage.seconds for stage in stages)
+    return CourseStage(stages[0].name, stages[0].begin_s, seconds, min(ends), max(ends))
 
 
 def moments_of(run: RunRecords, began_s: float, stages: Sequence[CourseStage]) -> Iterable[Moment]:
@@ -206,14 +233,15 @@ def moments_of(run: RunRecords, began_s: float, stages: Sequence[CourseStage]) -
     results = {at: here.results["measure"] for at, here in run.seconds.items() if "measure" in here.results}
     spans = run.samples.spans.items()
     samples = {at: one for at, some in spans for one in some if one["phase"] == "measure"}
-    width_s = run.bins.width_s
+    width_s, ends_s = run.bins.width_s, [stage.end_s for stage in stages]
     for second in sorted({*results, *samples}):
         here, s = results.get(second, Results()), second - began_s
-        arrivals = sum(stage.arrivals(s, s + width_s) for stage in stages)
+        inside = stages[bisect_right(ends_s, s) : bisect_left(ends_s, s + width_s) + 1]
+        arrivals = sum(stage.arrivals(s, s + width_s) for stage in inside)
         yield Moment(
             s=s,
             width_s=width_s,
-            asked_per_s=arrivals / width_s,
+            asked=arrivals / width_s,
             ok=here.ok,
             failures=here.failures,
             latency=here.histogram("latency"),

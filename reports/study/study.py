@@ -29,6 +29,7 @@ from reports.ledger.records import OF_RUNS, OF_STUDIES
 from reports.limits.neighbours import among_neighbours
 from reports.published_study import of_published_study
 from reports.study.autoscaling import AutoscaledRun, scaling_of
+from reports.study.replay import ReplayedRun, replay_of
 from reports.study.summarise import summarise
 from reports.summary.blocks import NAMES, BlockSeries, RunBlocks, blocks_of
 from reports.summary.summary import Summary, Way
@@ -43,10 +44,11 @@ class Study:
 
     `colds` are the first requests of each batch shape, in the order they were made. `operators` is the
     profile of the servers' model, None where the study had none made. `coarse` says how many
-    seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `strange` are
-    kinds of records that this program does not know. `footer` is empty without one. `missed` says which
-    listeners of the study's events missed some. `blocks` are the seconds of each run's measure phase.
-    `is_spread`: whether the ledger says when images were worked on, which those of older versions do not.
+    seconds of the load one of the timeline is. `scalings` are of runs whose load had a course, `replays` of
+    those that replay a trace. `strange` are kinds of records that this program does not know. `footer` is
+    empty without one. `missed` says which listeners of the study's events missed some. `blocks` are the
+    seconds of each run's measure phase. `is_spread`: whether the ledger says when images were worked on,
+    which those of older versions do not.
     """
 
     header: Record
@@ -59,6 +61,7 @@ class Study:
     timeline: tuple[TimelineSecond, ...]
     coarse: int = 1
     scalings: tuple[AutoscaledRun, ...] = ()
+    replays: tuple[ReplayedRun, ...] = ()
     operators: OperatorProfile | None = None
     strange: tuple[str, ...] = ()
     footer: Record = field(default_factory=dict)
@@ -84,8 +87,14 @@ class Study:
 
     @cached_property
     def of_published_study(self) -> bool:
-        """Whether what was published, and supposed, of their model may stand beside its figures."""
-        real = (run for run in self.runs if not run.is_floor)
+        """Whether what was published, and supposed, of their model may stand beside its figures.
+
+        Never beside those of a mix, or of cells that ran together: requests of one size were sent, to one
+        endpoint.
+        """
+        real = [run for run in self.runs if not run.is_floor]
+        if any(run.batch_mix or run.picture_mix or run.replay or run.together for run in real):
+            return False
         return of_published_study(str(self.header["study"]), ((run.space, run.backend) for run in real))
 
     @cached_property
@@ -146,6 +155,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     runs: dict[Tag, Summary] = {}
     seconds: dict[Tag, tuple[TimelineSecond, ...]] = {}
     scalings: dict[Tag, AutoscaledRun] = {}
+    replays: dict[Tag, ReplayedRun] = {}
     blocks: dict[Tag, RunBlocks] = {}
     room = Room(sum(extent.size for extent in found.runs.values()))
     kinds = {str(record["kind"]) for record in found.others}
@@ -158,6 +168,8 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         seconds[tag] = tuple(timeline(run, began))
         if found_scaling := scaling_of(run):
             scalings[tag] = found_scaling
+        if found_replay := replay_of(run):
+            replays[tag] = found_replay
         blocks[tag] = blocks_of(run)
         room.take(blocks[tag].histograms)
     return Study(
@@ -171,6 +183,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
         coarse=coarse,
         scalings=tuple(scalings[tag] for entry in plan if (tag := tag_of(entry)) in scalings),
+        replays=tuple(replays[tag] for entry in plan if (tag := tag_of(entry)) in replays),
         operators=operator_profile(found.of_kind("operators")),
         strange=tuple(sorted(kinds - OF_RUNS - OF_STUDIES)),
         footer=footer,

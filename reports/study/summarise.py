@@ -14,7 +14,7 @@ from reports.caveats.gpu import gpu_caveats
 from reports.caveats.run import littles_law, random_input, run_caveats, varying_load
 from reports.fold.path import standing_alone
 from reports.fold.records import epoch_s
-from reports.fold.run_records import RunRecords
+from reports.fold.run_records import RunRecords, is_paced
 from reports.fold.samples import costs
 from reports.fold.server import ServerSide, server_side
 from reports.fold.server_facts import memory_of, serving_gap, serving_of, shed_of, trace_of
@@ -30,6 +30,8 @@ from reports.fold.windows import (
 from reports.fold.workers import worker_shares
 from reports.histogram.percentiles import Distribution
 from reports.limits.rules import limit_of
+from reports.summary.classes import asked_shares, class_figures
+from reports.summary.goodput import goodput_of
 from reports.summary.link import BYTES_OF_MBIT
 from reports.summary.network import remainder
 from reports.summary.summary import Summary
@@ -57,7 +59,8 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     start, end = edges["start"], edges.get("end", {})
     status = end.get("status", "unfinished")
     seen = {"status": status, "workers": len(start["workers"]), "hosts": start["hosts"]}
-    stated, parts = given(run.planned, options, links), _parts(run, status, end.get("note", ""))
+    slo = str(options.get("slo") or "")
+    stated, parts = given(run.planned, options, links), _parts(run, status, end.get("note", ""), slo)
     whole = Summary(**{**planned, **stated, **seen, **parts})
     cost = costs(whole.counts.images_per_s, whole.gpu.power_w, options)
     about = (header.get("endpoints") or {}).get(whole.endpoint) or {}
@@ -69,17 +72,19 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
 
 
 def _named(planned: Mapping[str, Any]) -> dict[str, Any]:
-    """What was planned, by a Summary's names: its `server` is what was measured there."""
-    return {("shares" if name == "server" else name): value for name, value in planned.items()}
+    """What was planned, by a Summary's names: its `server` is what was measured there, `asked` a replay's."""
+    names = {"server": "shares"}
+    return {names.get(name, name): value for name, value in planned.items() if name != "asked"}
 
 
-def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
+def _parts(run: RunRecords, status: str, note: str, slo: str) -> dict[str, Any]:
     drained, load = run.drained, run.planned["load"]
     counted = _counted(run)
     times = {name: Distribution.of(counted.histogram(kept_as)) for name, kept_as in DISTRIBUTIONS.items()}
     sent, fit = arrivals(load, counted, drained), run.health.found(run.in_flight.mean)
+    asked = asked_shares(run.planned["batch_mix"], run.planned["picture_mix"])
     readings, serving = run.samples.measured, serving_of(run.of_kind("serving"))
-    phase_ns = measure_ns(load, run.workers.values(), drained) if counted.finished else None
+    phase_ns = measure_ns(is_paced(run.planned), run.workers.values(), drained) if counted.finished else None
     server = _server_of(run, counted, status).over(phase_ns, serving)
     doubted = (
         *(caveat(record["code"], record["text"]) for record in run.of_kind("caveat")),
@@ -88,13 +93,15 @@ def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
         *_unsampled(run),
         *gpu_caveats(readings.each_gpu),
         *client_caveats(run.planned, counted, sent, fit, times["latency"], times["send_delay"]),
-        *varying_load(run.planned["stages"]),
+        *varying_load(load, run.planned["stages"]),
         *drift_caveats(run),
     )
     return {
         **times,
         "counts": request_counts(counted, phase_ns),
         "sent": sent,
+        "goodput": goodput_of(slo, load, counted, sent, phase_ns),
+        "classes": class_figures(run.classes, asked),
         "phases": client_phases(counted),
         "server": server,
         "serving": serving,
@@ -118,11 +125,14 @@ def _counted(run: RunRecords) -> Windows:
     """The windows, with what drained workers know better. Raises ValueError where they cannot be true."""
     left, others = abandoned(run.workers, run.drained), other_phases(run.drained)
     counted = replace(run.windows, abandoned=left, other_phases=others)
-    if counted.images not in (0, counted.ok * run.planned["batch"]):
-        raise ValueError(
-            f"{run.planned['cell']:.60} has {counted.ok} successes of batch {run.planned['batch']}, and "
-            f"{counted.images} images"
-        )
+    planned, cell = run.planned, f"{run.planned['cell']:.60}"
+    batch, ok, images = planned["batch"], counted.ok, counted.images
+    mixed = bool(planned["batch_mix"] or planned["replay"])
+    if not (ok <= images <= ok * batch if mixed else images in (0, ok * batch)):
+        most = "up to " if mixed else ""
+        raise ValueError(f"{cell} has {ok} successes of batch {most}{batch}, and {images} images")
+    if run.classes and counted.finished != (told := sum(one.finished for one in run.classes.values())):
+        raise ValueError(f"{cell} has {counted.finished} requests, and its classes have {told}")
     return counted
 
 

@@ -1,7 +1,7 @@
 """The seconds of a run's measure phase as shares need them: how many requests were beyond a bound in each."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -25,6 +25,8 @@ class RunBlocks:
         self.width_s = width_s
         self._blocks: dict[int, Results] = {}
         self._dropped = Counter[int]()
+        self.classes: Mapping[str, Results] = {}
+        """What came back in all of it, by class, where requests are not all alike."""
 
     def merge(self, second: int, found: Results) -> None:
         """Takes in what came back in a second."""
@@ -42,6 +44,12 @@ class RunBlocks:
         for at, block in narrow.items():
             self._blocks.setdefault(at // 2, Results(NAMES)).merge(block)
 
+    def of_class(self, label: str) -> "RunBlocks":
+        """Its requests of one class, all in one block: their seconds are not told apart."""
+        made = RunBlocks()
+        made.merge(0, self.classes.get(label, Results(NAMES)))
+        return made
+
     def __len__(self) -> int:
         return len(self._blocks)
 
@@ -53,12 +61,18 @@ class RunBlocks:
     @property
     def histograms(self) -> Iterator[Buckets]:
         """Every histogram that is kept."""
-        return (one for block in self._blocks.values() for one in block.histograms.values())
+        found = (*self._blocks.values(), *self.classes.values())
+        return (one for results in found for one in results.histograms.values())
 
     @property
     def blocks(self) -> list[Results]:
         """Those in which requests came back or were dropped, in order."""
         return [self._blocks[at] for at in self._told]
+
+    @property
+    def by_second(self) -> Mapping[int, Results]:
+        """The same by their first second, counted from the study's."""
+        return {at * self.width_s: self._blocks[at] for at in self._told}
 
     @property
     def dropped(self) -> list[int]:
@@ -74,6 +88,7 @@ def blocks_of(run: RunRecords) -> RunBlocks:
     """The measure phase of a run whose seconds keep NAMES; none is narrower than a second of its timeline."""
     width_s = run.bins.width_s
     blocks = RunBlocks(width_s * ceil(len(run.seconds) / MOST_BLOCKS) if run.seconds else width_s)
+    blocks.classes = run.classes
     for at, second in run.seconds.items():
         if found := second.results.get("measure"):
             blocks.merge(at - run.bins.origin, found)
@@ -115,6 +130,15 @@ class BlockSeries:
         """How many requests of each failed, and how many came back."""
         failures = [float(block.failures) for block in self.blocks]
         return np.array(failures), np.array([float(block.finished) for block in self.blocks])
+
+    def bad(self) -> tuple[Counts, Counts]:
+        """How many requests of each were not good by --slo, and how many were due; without one all are bad.
+
+        Good ones succeeded within its limits, due are those that came back and arrivals that were dropped.
+        """
+        due = np.array([float(block.finished) for block in self.blocks])
+        due += np.array(self.dropped or [0] * len(self.blocks), np.float64)
+        return due - np.array([float(block.good or 0) for block in self.blocks]), due
 
     def unanswered(self) -> Counts:
         """How many requests of each failed or were never sent: they are beyond every bound on a latency."""

@@ -14,9 +14,11 @@ from reports.fold.server_facts import Memory, ServerCpu, Serving, Trace
 from reports.fold.windows import Arrivals, ClientPhases, RequestCounts
 from reports.fold.workers import WorkerShare
 from reports.histogram.percentiles import Distribution
-from reports.ledger.axes import Axes
+from reports.ledger.axes import Axes, think_s
 from reports.limit import Limit
 from reports.machines.gpus import Gpus, GpuUse
+from reports.summary.classes import ClassFigures
+from reports.summary.goodput import Goodput
 
 
 class Way(NamedTuple):
@@ -56,8 +58,8 @@ class Summary(CellFields, Axes):
 
     `status` is done, aborted, failed, unfinished or not-run. `facts` are of its backend. `level` is users in
     closed-loop load; in open-loop load it is the asked arrivals per second. Its axes are as planned, such as
-    `topology`; `workers` and `hosts` are those that were there. `stages` is an open-loop `profile` as
-    name, seconds, first and last rate of each: `level` is then its peak. `confirming` is a run that is to
+    `topology`; `workers` and `hosts` are those that were there. `stages` is a `profile` as name, seconds,
+    first and last rate or users of each: `level` is then its peak. `confirming` is a run that is to
     confirm the rate that a search found. `link_bytes_per_s` is the rate of the emulated `link`, or without
     one the rate that --link-mbit gave.
 
@@ -80,6 +82,7 @@ class Summary(CellFields, Axes):
     hosts: int | None = None
     counts: RequestCounts = field(default_factory=RequestCounts)
     sent: Arrivals = field(default_factory=Arrivals)
+    goodput: Goodput = field(default_factory=Goodput)
     latency: Distribution = field(default_factory=Distribution)
     service: Distribution = field(default_factory=Distribution)
     send_delay: Distribution = field(default_factory=Distribution)
@@ -99,6 +102,7 @@ class Summary(CellFields, Axes):
     generator: ClientHealth = field(default_factory=ClientHealth)
     client_cpu: ClientCpu = field(default_factory=ClientCpu)
     per_worker: tuple[WorkerShare, ...] = ()
+    classes: tuple[ClassFigures, ...] = ()
     host_cpu_pct: float | None = None
     gpu: Gpus = field(default_factory=Gpus)
     gpus: int | None = None
@@ -149,9 +153,19 @@ class Summary(CellFields, Axes):
         return self.counts.failure_kinds.get("timeout", 0)
 
     @property
+    def closed(self) -> bool:
+        """Whether so many users as `level` says were there all the time."""
+        return self.load == "closed" and not self.profile
+
+    @property
     def serial(self) -> bool:
         """Whether one user sent one request after the other."""
-        return self.load == "closed" and self.level == 1
+        return self.closed and self.level == 1
+
+    @property
+    def think_s(self) -> float:
+        """How long a user waited after an answer, on average, because it was asked to."""
+        return think_s(self.think)
 
     @property
     def tainted(self) -> bool:
@@ -250,13 +264,14 @@ def mean_in_flight(run: Summary) -> float | None:
 
 
 def users_busy(run: Summary) -> float | None:
-    """The share of their time that closed-loop users waited for answers: X R / N of Little's law.
+    """The share of their time that closed-loop users waited for answers or thought: X (R + Z) / N.
 
     None where requests failed, whose time is not known by user, and where a figure of it is unknown. Source:
-    P. J. Denning and J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys
-    10 (1978).
+    the response time law of P. J. Denning and J. P. Buzen, The operational analysis of queueing network
+    models, ACM Computing Surveys 10 (1978).
     """
-    if run.load != "closed" or run.counts.failures or not run.counts.measure_ns:
+    if not run.closed or run.counts.failures or not run.counts.measure_ns:
         return None
     in_flight = mean_in_flight(run)
-    return None if in_flight is None or run.service.mean_ns is None else in_flight / run.level
+    thinking = run.think_s * 1e9 * run.succeeded / run.counts.measure_ns
+    return None if in_flight is None or run.service.mean_ns is None else (in_flight + thinking) / run.level

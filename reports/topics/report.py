@@ -28,6 +28,7 @@ SECTIONS = (
     Section("Serialisation"),
     Section("HTTP against gRPC"),
     Section("Payloads"),
+    Section("Load profile"),
     Section("Autoscaling"),
     Section("Operators", brief=False, paired=True, folded=True),
     Section("Latency breakdown"),

@@ -55,7 +55,8 @@ class Book:
         protocol = other.pop() if other else ""
         backend = "null" if endpoint.endswith("-floor") else backend
         variant = f"/{axes['variant']}" if axes and axes.get("variant") else ""
-        cell = f"{endpoint}/b{batch}/{'r' if arrivals else 'c'}{level:g}{variant}"
+        size = "mix" if axes and axes.get("batch_mix") else f"b{batch}"
+        cell = f"{endpoint}/{size}/{'r' if arrivals else 'c'}{level:g}{variant}"
         entry: Record = {"cell": cell, "endpoint": endpoint, "backend": backend, "protocol": protocol}
         own = "jpeg" if backend in ("pytorch", "gateway") else "fp32"
         entry |= {"payload": other[0] if other else own, "batch": batch}

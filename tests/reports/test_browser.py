@@ -7,6 +7,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from reports.__main__ import main
+from tests.reports.builder import Book
+from tests.reports.example import lognormal
 from tests.reports.pages import ATTACK, GATES, IN_A_BROWSER, OPEN_ALL, PAGES, apart, attacked, quick
 
 pytestmark = IN_A_BROWSER
@@ -193,6 +195,22 @@ def test_dark_mode_and_paper_change_what_is_drawn(context: BrowserContext, folde
     expect(text).to_have_attribute("fill", INK["dark"])
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     expect(text).to_have_attribute("fill", INK["paper"])
+
+
+def test_many_curves_are_drawn_batch_by_batch(context: BrowserContext, tmp_path: Path) -> None:
+    book = Book()
+    for seed, name in enumerate("abcde"):
+        for batch in (1, 4):
+            for level in (1, 2, 4):
+                book.add(f"{name}-http", batch, level, {"w0": lognormal(seed, 9.0 + batch * level, 60)})
+    folder = apart(book).write(tmp_path / "many")
+    assert main(["show", str(folder), "--quiet"]) == 0
+    page = Visit(context, folder / "report.html").opened()
+    drawn = page.locator("figure[data-kind=curves]")
+    expect(drawn.locator("svg text", has_text="a-http, batch 1").first).to_be_visible()
+    drawn.get_by_label("Show batch").select_option("4")
+    expect(drawn.locator("svg text", has_text="a-http, batch 4").first).to_be_visible()
+    expect(drawn.locator("svg text", has_text="batch 1")).to_have_count(0)
 
 
 def test_without_scripts_every_table_is_there(browser: Browser, folders: dict[str, Path]) -> None:

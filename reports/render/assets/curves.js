@@ -34,7 +34,7 @@ kinds.curves.controls = (data, state) => {
   const label = element("label", "", "Show batch ");
   const choice = element("select");
   choice.append(...batchesOf(data).map((batch) => new Option(batch, batch)));
-  choice.addEventListener("change", () => { state.batch = Number(choice.value); state.redraw(); });
+  choice.addEventListener("change", () => { state.batch = choice.value; state.redraw(); });
   label.append(choice);
   return data.series.length > MOST_CURVES ? [label] : [];
 };

@@ -16,6 +16,7 @@ from reports.stats.paired import LEAST_REPEATS
 from reports.stats.percentiles import CellFigure, behind, estimated, pooled
 from reports.stats.repeats import Runs, by_batch, by_way, grouped
 from reports.study.study import Study
+from reports.summary.batch import batch_of
 from reports.topics.answer.contenders import NEAR, Contender, closed, contenders
 from reports.topics.load.saturation import Knee, curves, drawn
 
@@ -215,9 +216,9 @@ def _by_rate(study: Study) -> Iterator[Line]:
 
 def _by_batch(study: Study) -> Iterator[Line]:
     """Each way with one user, by batch."""
-    runs = [run for run in study.started if run.serial and run.load == "closed" and not run.is_floor]
+    runs = [run for run in study.started if run.serial and not run.is_floor]
     for way, of in by_way(study, runs).items():
-        batches = sorted(grouped(of, lambda run: run.batch).items())
+        batches = sorted(grouped(of, batch_of).items())
         cells = ((f"batch {batch}", runs, False) for batch, runs in batches)
         yield study.named(way), list(_points(study, cells))
 
@@ -232,4 +233,9 @@ def _points(study: Study, cells: Iterable[tuple[str, Runs, bool]]) -> Iterator[C
             yield CellPoint(label, knee, doubted, rate, p95, mean)
 
 
-BEST = Question("best", "", (dots, tradeoff), best, Theme.SPEED)
+def ran_alone(study: Study) -> bool:
+    """Whether no two cells of it ran at the same time: else their questions are asked."""
+    return not any(run.together for run in study.runs)
+
+
+BEST = Question("best", "", (dots, tradeoff), best, Theme.SPEED, applies=ran_alone)

@@ -8,7 +8,7 @@ from reports.stats.figures import fastest_cell, images_per_s, told_from_best
 from reports.stats.log_ratio import LogRatio
 from reports.stats.paired import paired_ratio
 from reports.stats.percentiles import CellFigure, mean_over
-from reports.stats.repeats import Runs, by_repeat, by_way, grouped, resting_on
+from reports.stats.repeats import Runs, alone, by_repeat, by_way, grouped, resting_on
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -53,8 +53,8 @@ class Contender:
 
 
 def closed(study: Study) -> list[Summary]:
-    """The runs under closed-loop load that were begun, floors left out."""
-    return [run for run in study.started if run.load == "closed" and not run.is_floor]
+    """The runs under closed-loop load that were begun, floors left out, and those beside other loads."""
+    return alone(run for run in study.started if run.closed and not run.is_floor)
 
 
 def contenders(study: Study) -> tuple[Contender, ...]:

@@ -47,7 +47,7 @@ class ReplicaStep:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a step came to, after over before, at a load of `rate_per_s`; `why` says why it is left open.
+    """What a step came to, after over before, at the load that was `asked`; `why` says why it is left open.
 
     `blocks` are how many of `block_s` seconds were compared before and after; `failed` is whether requests
     failed in any. `pairs` are the repeats whose step was compared with runs without one, 0 where they are not
@@ -55,7 +55,7 @@ class Effect:
     """
 
     step: ReplicaStep
-    rate_per_s: float
+    asked: float
     verdict: str
     why: str = ""
     p95: LogRatio | None = None
@@ -126,7 +126,7 @@ def between(scaling: AutoscaledRun, begin_s: float, end_s: float) -> list[Moment
 
 def rate_after(whole: Sides) -> float:
     """What is asked for right after a step."""
-    return whole[1][0].asked_per_s if whole[1] else 0.0
+    return whole[1][0].asked if whole[1] else 0.0
 
 
 def same_load(whole: Sides) -> Sides:
@@ -138,7 +138,7 @@ def same_load(whole: Sides) -> Sides:
 
 def at_rate(moments: Sequence[Moment], rate: float) -> list[Moment]:
     """Those at the beginning for which the same was asked."""
-    return list(takewhile(lambda one: abs(one.asked_per_s - rate) <= SAME_RATE * rate, moments))
+    return list(takewhile(lambda one: abs(one.asked - rate) <= SAME_RATE * rate, moments))
 
 
 def block_s(rate: float, width_s: int) -> int:

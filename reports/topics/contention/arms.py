@@ -9,6 +9,7 @@ from reports.published_figures.figures import EQUAL_CHANNELS, by_own_wire
 from reports.stats.figures import images_per_s, pair_name, pairing, stems
 from reports.stats.repeats import Runs, Spread, grouped, over, spread_of
 from reports.study.study import Study
+from reports.summary.batch import Batch, batch_of
 from reports.summary.summary import Summary, tainting
 
 STILL_EVIDENCE = frozenset({"client-bound"})
@@ -97,7 +98,7 @@ class Case(NamedTuple):
 
     backend: str
     payload: str
-    batch: int
+    batch: Batch
     users: float
     link: str
 
@@ -153,8 +154,8 @@ Arms = Mapping[str, ArmRuns]
 
 def cases(study: Study) -> Iterator[tuple[Case, Arms]]:
     """Every load that was sent over both protocols by several users, with more than one kind of channels."""
-    many = (run for run in study.runs if run.load == "closed" and run.level > 1 and not run.is_floor)
-    loads = grouped(many, lambda run: (*pairing(run), run.batch, run.level, run.link)).values()
+    many = (run for run in study.runs if run.closed and run.level > 1 and not run.is_floor)
+    loads = grouped(many, lambda run: (*pairing(run), batch_of(run), run.level, run.link)).values()
     found = {case: runs for runs in loads if (case := case_of(runs))}
     for case in sorted(found, key=lambda case: _place(study, case)):
         if len({run.channels for run in found[case]} - {""}) > 1:
@@ -169,10 +170,10 @@ def case_of(runs: Runs) -> Case | None:
     sides = {protocol: run for (protocol, _), run in ways.items()}
     first, name = runs[0], pair_name(sides["http"], sides["grpc"])
     backend = first.backend if name in stems(first) else name
-    return Case(backend, first.payload, first.batch, first.level, first.link)
+    return Case(backend, first.payload, batch_of(first), first.level, first.link)
 
 
-def _place(study: Study, case: Case) -> tuple[int, int, float, str, str]:
+def _place(study: Study, case: Case) -> tuple[int, Batch, float, str, str]:
     """In the order of the header's links, then from small to large."""
     names = [str(link.get("name")) for link in study.links]
     return (

@@ -14,7 +14,7 @@ from reports.ledger.axes import UNSET, Topology
 from reports.page.answer import AnswerRow, with_options
 from reports.page.question import Question, Theme
 from reports.stats.percentiles import CellFigure, mean_over, pooled
-from reports.stats.repeats import Runs, by_cell
+from reports.stats.repeats import Runs, alone, by_cell
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -23,7 +23,10 @@ UNEVEN = 2.0
 """Times p50: where p99 is above it, some replies take much longer than most, and arrivals would queue."""
 LOAD_SHARE = 0.8
 """Of the cell's requests per second: at all that a server can do, arrivals queue without end."""
-OF_CLOSED = ("--levels", "--cells", "--repeats", "--repeat-until-decided", "--gate", "--baseline")
+OF_CLOSED = (
+    *("--together", "--levels", "--think", "--load-profile"),
+    *("--cells", "--repeats", "--repeat-until-decided", "--gate", "--baseline"),
+)
 """Options of the study that would leave out or end the open-loop run."""
 OF_AXES = ("channels", "client", "topology", "link", "queue_delay_us", "instances")
 """Axes that have an option of their name."""
@@ -62,8 +65,8 @@ def rounded_down(value: float) -> float:
 
 
 def _closed(study: Study) -> list[Summary]:
-    """Those under closed-loop load that have a latency, floors left out."""
-    return [run for run in study.started if run.load == "closed" and run.succeeded and not run.is_floor]
+    """Those under closed-loop load that have a latency, floors left out, and those beside other loads."""
+    return alone(run for run in study.started if run.closed and run.succeeded and not run.is_floor)
 
 
 def uneven(study: Study) -> list[Uneven]:
@@ -100,7 +103,7 @@ def open_load(command: str, cell: Uneven) -> str:
         **dict.fromkeys(OF_CLOSED, ""),
         **(axis_options(run) if run.variant else {}),
         "--endpoints": run.endpoint,
-        "--batches": str(run.batch),
+        "--batches": "" if run.batch_mix else str(run.batch),
         "--rates": f"{rounded_down(LOAD_SHARE * cell.requests_per_s):g}",
         "--arrivals": "poisson",
         "--iterations": str(ENOUGH["p99"]),

@@ -20,6 +20,7 @@ from reports.stats.figures import images_per_s
 from reports.stats.percentiles import pooled
 from reports.stats.repeats import Runs, Value, by_cell, typical
 from reports.study.study import Study
+from reports.summary.batch import Batch, batch_of
 from reports.summary.summary import Summary, Way
 
 Rates = Sequence[Runs]
@@ -32,8 +33,8 @@ def open_cells(study: Study) -> list[Runs]:
     return list(by_cell(study.ordered(runs, lambda run: (*_kind(run), run.level))).values())
 
 
-def _kind(run: Summary) -> tuple[Way, int, str]:
-    return run.way, run.batch, run.arrivals
+def _kind(run: Summary) -> tuple[Way, Batch, str]:
+    return run.way, batch_of(run), run.arrivals
 
 
 def begun_cells(study: Study) -> list[Runs]:
@@ -52,7 +53,7 @@ def _count(head: str, value: Value) -> Columns[Runs]:
 
 COLUMNS: Sequence[Columns[Runs]] = (
     ENDPOINT,
-    text("batch", lambda runs: str(runs[0].batch)),
+    text("batch", lambda runs: str(batch_of(runs[0]))),
     text("arrivals", lambda runs: runs[0].arrivals or MISSING, numeric=False),
     text("asked/s", lambda runs: f"{runs[0].level:g}"),
     text("offered/s", lambda runs: known(typical(runs, lambda run: run.sent.offered_per_s))),
@@ -88,7 +89,7 @@ def open_finding(study: Study) -> str:
 
 def _name(study: Study, run: Summary, cells: Rates) -> str:
     """The endpoint, with its batch and arrivals where the study has several."""
-    batch = f" at batch {run.batch}" if len({runs[0].batch for runs in cells}) > 1 else ""
+    batch = f" at batch {batch_of(run)}" if len({batch_of(runs[0]) for runs in cells}) > 1 else ""
     arrivals = f" with {run.arrivals} arrivals" if len({runs[0].arrivals for runs in cells}) > 1 else ""
     return f"{study.named(run.way)}{batch}{arrivals}"
 
@@ -146,6 +147,6 @@ OPEN_LOAD = Question(
     (open_load,),
     answered("Rates kept", open_finding),
     Theme.SPEED,
-    unless=("rate-search",),
+    unless=("rate-search", "interference", "split", "replay"),
     place=6,
 )

@@ -29,6 +29,7 @@ from reports.stats.paired import LEAST_REPEATS, NOT_SIGNIFICANT
 from reports.stats.percentiles import CellFigure, behind, estimated
 from reports.stats.repeats import Runs, Value, grouped, hedge, resting_on
 from reports.study.study import Study
+from reports.summary.batch import batch_of, images_per_request
 from reports.summary.summary import Summary
 
 NOTHING_SOUND = "each delay is invalidated or has no success"
@@ -154,7 +155,7 @@ def _heads(of: Callable[[Thing], Summary]) -> tuple[Columns[Thing], ...]:
 
     return (
         cell("endpoint", lambda it, _: TableCell(_name(of(it))), numeric=False),
-        text("batch", lambda thing: str(of(thing).batch)),
+        text("batch", lambda thing: str(batch_of(of(thing)))),
         text("load", load, numeric=False),
     )
 
@@ -165,7 +166,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
     cell("images/s", lambda runs, notes: measured(runs, images_per_s, notes)),
     percentile("p95"),
     figure("mean executed batch", lambda run: run.server.executed_batch),
-    figure("executions / requests", lambda run: ratio(run.batch, run.server.executed_batch)),
+    figure("executions / requests", lambda run: ratio(images_per_request(run), run.server.executed_batch)),
 )
 
 
@@ -254,7 +255,7 @@ def _hedges(bests: Sequence[Best]) -> Iterator[str]:
 def _said(study: Study, sweep: Sweep, bound: float | None, mixed: bool) -> str:
     run = sweep[0][0]
     many = f"{run.level:g} requests/s" if run.load == "open" else plural(round(run.level), "user")
-    where = f"{_name(run)} at batch {run.batch} and {many}:"
+    where = f"{_name(run)} at batch {batch_of(run)} and {many}:"
     most, low = fastest(study, sweep, bound), quickest(study, sweep)
     if low is None:
         return f"{where} not known ({_no_p95(sweep)})"

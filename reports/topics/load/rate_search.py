@@ -6,7 +6,7 @@ from itertools import groupby
 from math import inf, isfinite
 
 from reports.caveat import gravest
-from reports.caveats.rate_bound import RateBound
+from reports.caveats.rate_bound import RateBound, rate_bound
 from reports.format import MISSING, milliseconds, plural
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
@@ -17,7 +17,8 @@ from reports.stats.highest_rate import CONFIRMATIONS, RateTried, highest_rate, i
 from reports.stats.percentiles import pooled
 from reports.stats.repeats import Runs, taints
 from reports.study.study import Study
-from reports.summary.summary import LatencyAt, Way, tainting
+from reports.summary.batch import Batch, batch_of
+from reports.summary.summary import Way, tainting
 from reports.topics.load.open_load import begun_cells
 
 CAPPED = "--max-in-flight was reached"
@@ -26,8 +27,9 @@ NONE_MET, NOT_KNOWN, NOT_CONFIRMED, NOT_REACHED = "none met it", "not known", "n
 
 def find_bound(study: Study) -> RateBound | None:
     """The bound in the header's options, such as `p99<=100`; None where no rate was searched for."""
+    options = study.header.get("options") or {}
     try:
-        return RateBound.parse(str((study.header.get("options") or {}).get("find_rate") or ""))
+        return rate_bound(*(str(options.get(name) or "") for name in ("find_rate", "slo")))
     except ValueError:
         return None
 
@@ -51,7 +53,7 @@ class SearchResult:
     """
 
     way: Way
-    batch: int
+    batch: Batch
     met: Runs
     confirmed: bool
     within: tuple[float, float] | None
@@ -63,11 +65,15 @@ class SearchResult:
 
 def searches(study: Study, bound: RateBound) -> Iterator[SearchResult]:
     """What was found for each way and batch that has runs with open-loop load."""
-    for (way, batch), group in groupby(begun_cells(study), key=lambda runs: (runs[0].way, runs[0].batch)):
+    for (way, batch), group in groupby(begun_cells(study), key=_searched):
         rates = sorted(group, key=lambda runs: runs[0].level)
         cells = {runs[0].cell for runs in rates}
-        made = [run for run in study.started if run.way == way and run.batch == batch and run.cell in cells]
+        made = [run for run in study.started if _searched([run]) == (way, batch) and run.cell in cells]
         yield search(rates, made, bound)
+
+
+def _searched(runs: Runs) -> tuple[Way, Batch]:
+    return runs[0].way, batch_of(runs[0])
 
 
 def search(rates: list[Runs], made: Runs, bound: RateBound) -> SearchResult:
@@ -82,7 +88,7 @@ def search(rates: list[Runs], made: Runs, bound: RateBound) -> SearchResult:
     lower = [runs[0].level for runs, kept in verdicts if runs[0].level < at and kept is False]
     return SearchResult(
         way=made[0].way,
-        batch=made[0].batch,
+        batch=batch_of(made[0]),
         met=met,
         confirmed=bool(confirmed),
         within=within(made, confirmed, bound),
@@ -127,9 +133,8 @@ def meets(runs: Runs, bound: RateBound) -> bool | None:
 
 def shortfall(missed: Runs, bound: RateBound) -> str:
     """Why a rate did not meet the bound: its latency, or where that was within it, what went wrong."""
-    found_ms = [LatencyAt(bound.percentile)(run) or 0.0 for run in missed if bound.exceeded_by(run)]
-    if found_ms:
-        return milliseconds(max(found_ms))
+    if exceeding := [run for run in missed if bound.exceeded_by(run)]:
+        return bound.worst(exceeding)
     return CAPPED if any(run.sent.dropped for run in missed) else "requests failed"
 
 
@@ -149,7 +154,7 @@ def highest_rates(study: Study) -> Table | None:
     return study_table(
         study,
         f"Highest rate that meets {bound}",
-        "At this rate nothing failed, was dropped or was invalidated. In brackets: where the highest rate "
+        f"At this rate {bound.allows}. In brackets: where the highest rate "
         f"that meets the bound lies, 95 %. {bound.percentile} is of the runs that confirmed the rate: that "
         "of a run that was chosen because it met the bound would be too low.",
         columns,

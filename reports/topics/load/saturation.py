@@ -16,6 +16,7 @@ from reports.stats.percentiles import CellFigure, estimated
 from reports.stats.repeats import CONFIRM, Runs, by_batch, grouped, resting_on
 from reports.stats.scaling_laws import BestLaw, NoLaw, best_law
 from reports.study.study import Study
+from reports.summary.batch import Batch
 from reports.summary.summary import Way
 
 LEAST_LEVELS, EXPLORED = 2, 3
@@ -85,7 +86,7 @@ class Curve:
 
     way: Way
     name: str
-    batch: int
+    batch: Batch
     points: tuple[Point, ...]
     lost: tuple[float, ...]
     knee: Knee | NoKnee
@@ -100,7 +101,7 @@ class Curve:
 
 def curves(study: Study) -> tuple[Curve, ...]:
     """Each way and batch, floors left out, that has successes at two or more levels of closed-loop load."""
-    runs = [run for run in study.started if run.load == "closed" and not run.is_floor]
+    runs = [run for run in study.started if run.closed and not run.is_floor]
     found = by_batch(study, runs).items()
     every = (curve(study, way, batch, of) for (way, batch), of in found)
     return tuple(curve for curve in every if len(curve.points) >= LEAST_LEVELS)
@@ -157,7 +158,7 @@ def _unsure(found: Iterable[Curve]) -> Iterator[str]:
     return (f"{sentence(doubt)}." for doubt in doubts if doubt != SINGLE)
 
 
-def curve(study: Study, way: Way, batch: int, runs: Runs) -> Curve:
+def curve(study: Study, way: Way, batch: Batch, runs: Runs) -> Curve:
     """The curve of some runs of one way and batch."""
     by_level = dict(sorted(grouped(runs, lambda run: run.level).items()))
     points = tuple(_points(study, by_level))
@@ -246,7 +247,7 @@ def _knee_said(curve: Curve) -> str:
 def _series(curve: Curve) -> dict[str, Any]:
     return {
         "name": _name(curve),
-        "batch": curve.batch,
+        "batch": str(curve.batch),
         "points": [_point(point) for point in curve.points],
         "knee": curve.knee.at.users if isinstance(curve.knee, Knee) else None,
         "fit": _law(curve.law) if isinstance(curve.law, BestLaw) else None,

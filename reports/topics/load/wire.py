@@ -10,9 +10,10 @@ from reports.page.study_table import Columns, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.failures import unranked
 from reports.stats.figures import fastest_cell, images_per_s, rate
-from reports.stats.repeats import Runs, by_batch, resting_on, typical
+from reports.stats.repeats import Runs, Value, by_batch, resting_on, typical
 from reports.study.study import Study
-from reports.summary.summary import Way
+from reports.summary.batch import Batch, images_per_request
+from reports.summary.summary import Summary, Way
 
 SEGMENT_BYTES = 1_448
 """Of a request in a full segment: 1,500 bytes of Ethernet, less IPv4 (20) and TCP with timestamps (32).
@@ -32,7 +33,7 @@ class WireCeiling:
     """
 
     way: Way
-    batch: int
+    batch: Batch
     sent_bytes: float
     received_bytes: float
     fastest: Runs
@@ -62,14 +63,23 @@ def wires(study: Study) -> tuple[WireCeiling, ...]:
     return tuple(wire for key, of in by_batch(study, runs).items() for wire in _wire(*key, of))
 
 
-def _wire(way: Way, batch: int, runs: Runs) -> Iterator[WireCeiling]:
+def _wire(way: Way, batch: Batch, runs: Runs) -> Iterator[WireCeiling]:
     fastest = fastest_cell(runs)
     behind = resting_on(fastest, images_per_s)
-    bodies = (lambda run: run.counts.request_bytes, lambda run: run.counts.response_bytes)
-    sent, received = (typical(behind, value) for value in bodies)
+    sent, received = (typical(behind, _image_bytes(body)) for body in ("request", "response"))
     if sent is not None and fastest:
-        bytes_of = (sent / batch, (received or 0.0) / batch)
-        yield WireCeiling(way, batch, *bytes_of, fastest, rate(fastest), behind[0].link_bytes_per_s)
+        link = behind[0].link_bytes_per_s
+        yield WireCeiling(way, batch, sent, received or 0.0, fastest, rate(fastest), link)
+
+
+def _image_bytes(body: str) -> Value:
+    """Of the bodies of requests or of responses."""
+
+    def of_each(run: Summary) -> float | None:
+        whole: float | None = getattr(run.counts, f"{body}_bytes")
+        return None if whole is None else whole / images_per_request(run)
+
+    return of_each
 
 
 def _link(wire: WireCeiling, notes: Footnotes) -> Iterator[TableCell]:
@@ -115,9 +125,10 @@ def wire_ceilings(study: Study) -> Table:
 
 
 def asks_of_the_wire(study: Study) -> bool:
-    """Whether a link's rate is known, or payloads are compared: else nobody asks what travels."""
+    """Whether a link's rate is known, or payloads or compressions are compared: else nobody asks."""
     runs = [run for run in study.runs if not run.is_floor]
-    return any(run.link_bytes_per_s for run in runs) or len({run.payload for run in runs if run.shares}) > 1
+    sent = {(run.payload, run.compression) for run in runs if run.shares or run.compression}
+    return any(run.link_bytes_per_s for run in runs) or len(sent) > 1
 
 
 WIRE = Question("wire", "Load and cost", (wire_ceilings,), place=1, applies=asks_of_the_wire)

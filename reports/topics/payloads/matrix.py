@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from reports.backend_facts import FLOOR
 from reports.format import digits, milliseconds
@@ -12,12 +13,15 @@ from reports.stats.figures import compute_ms, images_per_s, p50_ms
 from reports.stats.repeats import (
     Runs,
     Value,
+    alone,
     grouped,
 )
 from reports.study.study import Study
+from reports.summary.batch import Batch, batch_of
 from reports.summary.summary import Summary, Way
 
-Pick = Callable[[Way, float], Runs]
+Column = float | Batch
+Pick = Callable[[Way, Any], Runs]
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,9 @@ class Grid:
     axis: str
     least: bool = False
 
-    def heads(self, columns: Sequence[float]) -> tuple[str, ...]:
+    def heads(self, columns: Sequence[Column]) -> tuple[str, ...]:
         """Those of the columns of numbers."""
-        return tuple(f"{self.axis} {column:g}" for column in columns)
+        return tuple(f"{self.axis} {at if isinstance(at, Batch) else f'{at:g}'}" for at in columns)
 
 
 LATENCY = Grid(
@@ -50,19 +54,19 @@ COMPUTE = Grid(
 
 def matrix_tables(study: Study) -> Iterator[Table]:
     """Those of the five that the plan has cells for."""
-    runs = [run for run in study.runs if not run.is_floor]
+    runs = alone(run for run in study.runs if not run.is_floor)
     serial = [run for run in runs if run.serial]
-    batches, by_batch = sorted({run.batch for run in serial}), picker(serial, lambda run: run.batch)
+    batches, by_batch = sorted({batch_of(run) for run in serial}), picker(serial, batch_of)
     if serial:
         yield by_endpoint(study, LATENCY, batches, by_batch, p50_ms)
         yield by_endpoint(study, THROUGHPUT, batches, by_batch, images_per_s)
-    for batch, many in sorted(grouped(runs, lambda run: run.batch).items()):
-        yield from concurrent(study, batch, [run for run in many if run.load == "closed"])
+    for batch, many in sorted(grouped(runs, batch_of).items()):
+        yield from concurrent(study, batch, [run for run in many if run.closed])
     if any(run.server.compute_ns is not None for run in serial):
         yield by_endpoint(study, COMPUTE, batches, by_batch, compute_ms)
 
 
-def concurrent(study: Study, batch: int, runs: Runs) -> Iterator[Table]:
+def concurrent(study: Study, batch: Batch, runs: Runs) -> Iterator[Table]:
     """One batch by users, where there are several numbers of them."""
     levels = sorted({run.level for run in runs})
     if levels[1:]:
@@ -70,12 +74,12 @@ def concurrent(study: Study, batch: int, runs: Runs) -> Iterator[Table]:
         yield by_endpoint(study, grid, levels, picker(runs, lambda run: run.level), images_per_s)
 
 
-def picker(runs: Runs, column: Callable[[Summary], float]) -> Pick:
+def picker(runs: Runs, column: Callable[[Summary], Column]) -> Pick:
     """The function that finds one cell's repeats among some runs."""
     return lambda way, at: [run for run in runs if run.way == way and column(run) == at]
 
 
-def by_endpoint(study: Study, grid: Grid, at: Sequence[float], pick: Pick, value: Value) -> Table:
+def by_endpoint(study: Study, grid: Grid, at: Sequence[Column], pick: Pick, value: Value) -> Table:
     """One row for each way to the model that has a run in some column, the best of each column marked."""
     form = milliseconds if grid.least else digits
     columns: Sequence[Columns[Way]] = (
@@ -107,7 +111,7 @@ COLUMNS: Sequence[Columns[tuple[Runs, Runs]]] = (
 def floors(study: Study) -> Table:
     """One row for each cell that has a floor, by the repeats of both."""
     ordered = study.ordered(study.runs)
-    by_key = grouped(ordered, lambda run: (*run.way, run.batch, run.load, run.arrivals, run.level))
+    by_key = grouped(ordered, lambda run: (*run.way, batch_of(run), run.load, run.arrivals, run.level))
     twins = {key: (study.floors.get(key[0], ""), *key[1:]) for key in by_key}
     pairs = [(runs, by_key[twins[key]]) for key, runs in by_key.items() if twins[key] in by_key]
     caption = f"Each cell next to the same requests to a model that does nothing. {FLOOR}"

@@ -24,6 +24,7 @@ from reports.stats.paired import (
 )
 from reports.stats.repeats import Runs, absence, by_repeat, grouped, resting_on, scarcity, taints
 from reports.study.study import Study
+from reports.summary.batch import Batch, batch_of
 from reports.summary.summary import Summary, Way
 
 TENSOR = "fp32"
@@ -80,7 +81,7 @@ class Compared:
         return self.ratio is not None and valid and all(map(ranks, self.sides))
 
 
-Key = tuple[str, float, int]
+Key = tuple[str, float, Batch]
 """A pair's name, the users, the batch."""
 
 
@@ -96,7 +97,7 @@ def protocols_map(study: Study) -> Table:
 
 def closed_runs(study: Study) -> list[Summary]:
     """What can be compared: closed-loop load, no floors."""
-    return [run for run in study.runs if run.load == "closed" and not run.is_floor]
+    return [run for run in study.runs if run.closed and not run.is_floor]
 
 
 def ratio_map(study: Study, about: tuple[str, str, str], pairs: Mapping[str, Pair]) -> Table:
@@ -122,7 +123,7 @@ def all_compared(runs: Runs, pairs: Mapping[str, Pair]) -> dict[Key, Compared]:
     """Every batch and number of users of each pair; which differ from 1 is judged of all together."""
     found: dict[Key, Compared] = {}
     for name, pair in pairs.items():
-        cells = grouped((run for run in runs if run.way in pair), lambda run: (run.level, run.batch))
+        cells = grouped((run for run in runs if run.way in pair), lambda run: (run.level, batch_of(run)))
         for (level, batch), here in sorted(cells.items()):
             found[name, level, batch] = compared(here, pair)
     sound = {key: it.ratio for key, it in found.items() if it.sound and it.ratio}
@@ -203,7 +204,7 @@ def _asked(run: Summary) -> tuple[str, str, str, str]:
 
 
 def protocols_answer(study: Study) -> AnswerRow | None:
-    """gRPC over HTTP: each batch with one user, and batch 1 with the most users that both had."""
+    """gRPC over HTTP: each batch with one user, and batch 1 or a mix with the most users that both had."""
     every = all_compared(closed_runs(study), protocol_pairs(study, closed_runs(study)))
     found = {name: of for name in dict.fromkeys(name for name, *_ in every) if (of := _at(every, name))}
     if not found:
@@ -224,11 +225,12 @@ Ratios = Mapping[str, tuple[LogRatio, bool]]
 
 
 def _at(every: Mapping[Key, Compared], name: str) -> Ratios:
-    """Each batch with one user, and batch 1 with the most users; a range would read as a doubt."""
+    """Each batch with one user, and batch 1 or a mix with the most; a range would read as a doubt."""
     sound = {key[1:]: it for key, it in every.items() if key[0] == name and it.sound}
-    most = max((level for level, batch in sound if batch == 1), default=1.0)
+    least = [(level, batch) for level, batch in sound if batch.mixed or batch.most == 1]
+    most = max(least, default=(1.0, Batch(1, 1)))
     told = {f"batch {batch}": it for (level, batch), it in sound.items() if level == 1}
-    told |= {f"{most:g} users": sound[most, 1]} if most > 1 else {}
+    told |= {f"{most[0]:g} users": sound[most]} if most[0] > 1 else {}
     return {where: (it.ratio, it.told) for where, it in told.items() if it.ratio}
 
 

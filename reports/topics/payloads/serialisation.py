@@ -24,6 +24,7 @@ from reports.stats.repeats import (
     values,
 )
 from reports.study.study import Study
+from reports.summary.batch import Batch, batch_of, images_per_request
 from reports.summary.summary import Summary
 
 JSON, BINARY = "json", "fp32"
@@ -48,7 +49,7 @@ class EncodingPair:
     """The serial runs of one batch, as JSON and as binary tensors over the same protocol."""
 
     name: str
-    batch: int
+    batch: Batch
     json: Runs
     binary: Runs
 
@@ -60,12 +61,13 @@ class EncodingPair:
 
 def pairs(study: Study) -> Iterator[EncodingPair]:
     """Each batch that one user sent as JSON and as binary to one model of a server, by one protocol."""
-    serial = [run for run in study.runs if run.serial and not run.is_floor and run.payload in (JSON, BINARY)]
+    plain = (run for run in study.runs if not run.is_floor and not run.compression and not run.shared_memory)
+    serial = [run for run in plain if run.serial and run.payload in (JSON, BINARY)]
     for runs in grouped(serial, lambda run: (run.shares, run.model, run.protocol, run.variant)).values():
         json, binary = ([run for run in runs if run.payload == payload] for payload in (JSON, BINARY))
         if all(len({run.way for run in side}) == 1 for side in (json, binary)):
-            for batch in sorted({run.batch for run in (*json, *binary)}):
-                sides = ([run for run in side if run.batch == batch] for side in (json, binary))
+            for batch in sorted({batch_of(run) for run in (*json, *binary)}):
+                sides = ([run for run in side if batch_of(run) == batch] for side in (json, binary))
                 yield EncodingPair(study.named(binary[0].way), batch, *sides)
 
 
@@ -77,6 +79,12 @@ def encode_ms(run: Summary) -> float | None:
 def payload_kb(run: Summary) -> float | None:
     """A request's body in units of 1,024 bytes."""
     return None if run.counts.request_bytes is None else run.counts.request_bytes / KB
+
+
+def image_kb(run: Summary) -> float | None:
+    """Likewise, by image."""
+    whole = payload_kb(run)
+    return None if whole is None else whole / images_per_request(run)
 
 
 def ratio_said(pair: EncodingPair, value: Value) -> str | None:
@@ -98,8 +106,8 @@ def rough(value: float) -> str:
 
 def bytes_per_number(study: Study, pair: EncodingPair) -> str:
     """How many characters JSON spent on each number, brackets and names included."""
-    sizes, numbers = values(pair.json, payload_kb), numbers_in(study, pair)
-    return digits(KB * sum(sizes) / len(sizes) / (numbers * pair.batch)) if sizes and numbers else MISSING
+    sizes, numbers = values(pair.json, image_kb), numbers_in(study, pair)
+    return digits(KB * sum(sizes) / len(sizes) / numbers) if sizes and numbers else MISSING
 
 
 def numbers_in(study: Study, pair: EncodingPair) -> int:

@@ -182,7 +182,7 @@ class Hypothesis:
 
 def hypotheses(study: Study) -> tuple[Hypothesis, ...]:
     """All five, each true, false, partly so, inconclusive, or not tested by this study."""
-    closed = [run for run in study.started if run.load == "closed" and not run.is_floor]
+    closed = [run for run in study.started if run.closed and not run.is_floor]
     runs = [run for run in rankable(closed) if run.succeeded and not run.tainted]
     serial = [run for run in runs if run.serial]
     single = looked_at(pairs([run for run in serial if run.batch == 1], p50_ms))

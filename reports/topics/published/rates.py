@@ -74,7 +74,7 @@ def _twins(study: Study, figures: Figures) -> list[Twins]:
 
     By way, batch and users.
     """
-    closed = [run for run in study.runs if run.link in figures and run.load == "closed" and not run.is_floor]
+    closed = [run for run in study.runs if run.link in figures and run.closed and not run.is_floor]
     cells = by_cell(run for run in closed if as_published(run)).values()
     ordered = sorted(cells, key=lambda runs: (study.ways.index(runs[0].way), runs[0].level, runs[0].batch))
     return [(runs, it) for runs in ordered if (it := beside(runs[0], figures[runs[0].link]))]

@@ -74,7 +74,7 @@ def growth_beside(study: Study) -> Table:
 
 
 def _cells(study: Study) -> Iterable[Runs]:
-    closed = [run for run in study.runs if run.load == "closed" and run.batch == 1 and not run.is_floor]
+    closed = [run for run in study.runs if run.closed and run.batch == 1 and not run.is_floor]
     ordered = study.ordered(closed, lambda run: run.level)
     return grouped(ordered, lambda run: (run.way, run.level)).values()
 

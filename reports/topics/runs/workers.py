@@ -58,8 +58,10 @@ def per_worker(study: Study) -> Table:
 
 def _numbers(run: Summary, place: int, notes: StudyNotes) -> tuple[TableCell | str, ...]:
     share, others = run.per_worker[place], [*run.per_worker[:place], *run.per_worker[place + 1 :]]
+    # Of users that follow a course, those of one worker may send for longer than those of the next.
+    said = hints(run.load, share, others) if run.load == "open" or run.closed else ()
     return (
-        TableCell(share.worker, notes.marks(hints(run.load, share, others))),
+        TableCell(share.worker, notes.marks(said)),
         *(counted(share.users), f"{share.requests:,}", f"{share.failures:,}", known(share.images_per_s)),
         *map(ms, (share.latency_p50_ns, share.latency_p95_ns, share.latency_p99_ns)),
         *(known(share.cpu_pct), ms(share.loop_lag_p99_ns), counted(share.tcp_connections)),
@@ -121,7 +123,7 @@ def generator_health(study: Study) -> Table:
         "(probes, shipping) is in it, so it is high at few requests a second, and in phases of a second or "
         "two it is coarse. Client: prepared sent what was made before the load, library made each request "
         "anew. X·R is the rate times the mean service time: by Little's law so many users waited for an "
-        "answer on average.",
+        "answer on average, or thought, where they think (X·(R+Z)).",
         notes=notes,
         numeric=range(2, len(HEALTH_HEADS)),
     )

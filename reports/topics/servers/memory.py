@@ -10,6 +10,7 @@ from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import of_three_backends
 from reports.stats.repeats import Runs
 from reports.study.study import Study
+from reports.summary.batch import Batch, batch_of
 from reports.topics.runs.runs import run_name
 
 MB = 1e6
@@ -35,7 +36,7 @@ def memory_table(study: Study) -> Table:
     """One row for each server whose memory was read, then what was published of others."""
     notes = StudyNotes(study)
     groups = list(by_server(study).values())
-    batches = sorted({run.batch for runs in groups for run in runs})
+    batches = sorted({batch_of(run) for runs in groups for run in runs})
     ends = list(dict.fromkeys([*batches[:1], *batches[-1:]]))
     heads = ("server", "processes", AT_FIRST, *(f"after batch {batch}" for batch in ends), "most", "on GPU")
     rows = [_row(runs, ends, notes) for runs in groups]
@@ -78,7 +79,7 @@ def _readings(runs: Runs) -> list[MemoryReading]:
     return [held for held in both if held]
 
 
-def _row(runs: Runs, ends: Sequence[int], notes: StudyNotes) -> tuple[TableCell | str, ...]:
+def _row(runs: Runs, ends: Sequence[Batch], notes: StudyNotes) -> tuple[TableCell | str, ...]:
     first, readings = runs[0].memory, _readings(runs)
     assert first is not None
     mapped = [RSS] if any(held.how == "rss" for held in readings) else []
@@ -92,11 +93,11 @@ def _row(runs: Runs, ends: Sequence[int], notes: StudyNotes) -> tuple[TableCell 
     )
 
 
-def _after(runs: Runs, batch: int, notes: Footnotes) -> TableCell:
+def _after(runs: Runs, batch: Batch, notes: Footnotes) -> TableCell:
     """The first reading after a run of that batch, marked where a run of a larger one had come before."""
     for place, run in enumerate(runs):
-        if run.batch == batch and run.memory and run.memory.after:
-            larger = any(before.batch > batch for before in runs[:place])
+        if batch_of(run) == batch and run.memory and run.memory.after:
+            larger = any(before.batch > batch.most for before in runs[:place])
             return _mb(run.memory.after.resident_bytes, notes.marks([AFTER_LARGER] if larger else []))
     return TableCell(MISSING)
 

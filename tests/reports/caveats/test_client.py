@@ -187,6 +187,13 @@ def said(
             "rate-missed",
             "99.1 requests a second were sent, 90 were asked for",
         ),
+        # a quarter of all arrivals, drawn at random, by 3 × √(90 × 3/4 / 10) = 7.79 a second
+        ({"planned": {"level": 90.0, "split": 0.25}, "offered": Offered(97.7, 2, 10.0)}, "", ""),
+        (
+            {"planned": {"level": 90.0, "split": 0.25}, "offered": Offered(97.8, 2, 10.0)},
+            "rate-missed",
+            "97.8 req",
+        ),
         # 10 s that rise from 0 to 100 a second, and 30 s of those: 87.5 on average
         (
             {"planned": {"stages": [["ramp", 10, 0, 100], ["hold", 30, 100, 100]]}},

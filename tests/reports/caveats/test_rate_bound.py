@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from reports.caveat import caveat
-from reports.caveats.rate_bound import RateBound
+from reports.caveats.rate_bound import GoodputBound, RateBound, check_find_rate, rate_bound
 from reports.fold.windows import Arrivals
+from reports.slo import Slo
+from reports.summary.goodput import Goodput
 from tests.reports.limit_runs import HEALTHY, MS
 from tests.reports.parts import changed
 
@@ -67,3 +69,52 @@ def test_what_is_no_bound(text: str) -> None:
 def test_whether_a_run_met_it(p99_ms: float | None, known: dict[str, Any], met: bool | None) -> None:
     run = changed(HEALTHY, latency_p99_ns=None if p99_ms is None else p99_ms * MS, **known)
     assert RateBound("p99", 100.0).met_by(run) is met
+
+
+BOUNDED = ("failures", "dropped-arrivals")
+
+
+@pytest.mark.parametrize(
+    ("good", "failed", "codes", "met"),
+    [
+        (990, 0, (), True),
+        (989, 0, (), False),
+        # failures and drops are requests that are not good, and nothing more
+        (990, 10, BOUNDED, True),
+        (989, 10, BOUNDED, False),
+        # what no server can be blamed for
+        (500, 0, ("worker-lost",), None),
+        # a client at its limit explains failures, and not that answers came late
+        (500, 0, ("client-bound",), False),
+        (500, 500, ("client-bound", "failures"), None),
+        (1_000, 0, ("client-bound",), None),
+        (1_000, 0, ("rate-missed",), None),
+        (None, 0, (), None),
+    ],
+)
+def test_whether_a_run_met_the_objective(
+    good: int | None, failed: int, codes: tuple[str, ...], met: bool | None
+) -> None:
+    bound = GoodputBound.of(Slo.parse("p99<=100"))
+    goodput = Goodput(slo="p99<=100", objective=0.99, good=good, due=None if good is None else 1_000)
+    run = changed(HEALTHY, requests=1_000, failures=failed, goodput=goodput, **spoilt(*codes))
+    assert bound.met_by(run) is met
+    assert bound.measured(run) == ("" if good is None else f"{good / 10:g} % good")
+
+
+def test_fewer_requests_than_the_percentile_takes_tell_nothing() -> None:
+    bound = GoodputBound.of(Slo.parse("p99<=100"))
+    few, enough = (Goodput(objective=0.99, good=due, due=due) for due in (499, 500))
+    known = {"requests": 499, "failures": 0}
+    assert [bound.met_by(changed(HEALTHY, goodput=one, **known)) for one in (few, enough)] == [None, True]
+
+
+def test_a_search_is_by_its_own_bound_or_by_the_objective() -> None:
+    assert rate_bound("p95<=5", "p99<=100") == RateBound("p95", 5)
+    assert rate_bound("slo", "p99<=100") == GoodputBound("p99", 100, Slo.parse("p99<=100"))
+    assert str(rate_bound("slo", "p99<=100")) == "the goodput objective p99 ≤ 100 ms"
+    with pytest.raises(ValueError, match="give --slo, e"):
+        rate_bound("slo")
+    check_find_rate(" slo")
+    with pytest.raises(ValueError, match="give p50, p90"):
+        check_find_rate("goodput")

@@ -29,6 +29,7 @@ FEWER = (
     "address, or a proxy answers some"
 )
 IDLE = "of their time passed between an answer and the next request"
+THOUGHT = "10 users waited for answers or thought as"
 BOTH = [{"users": 4, "users_ns": 1}, {"users": 6, "users_ns": 1}]
 
 
@@ -127,6 +128,27 @@ def test_users_that_did_not_wait_all_the_time(share: float, drained: list[Record
     assert [one.text for one in littles_law(run, drained)] == ([text] if text else [])
 
 
+@pytest.mark.parametrize(
+    ("think", "each_s", "text"),
+    [
+        # 10 users in 1 s with 100 answers of 20 ms: they answer or think all the time where Z is 80 ms
+        ("0.08", 0.02, ""),
+        ("", 0.02, f"10 users kept 2.00 requests in flight (X·R): 80.0 % {IDLE}"),
+        ("0.07", 0.02, f"{THOUGHT} 9.00 would (X·(R+Z)): 10.0 % {IDLE}, beyond the 0.07 s that they think"),
+        ("0.1", 0.02, f"{THOUGHT} 12.0 would (X·(R+Z)): times and counts do not agree"),
+        # a standard error of 0.08 s / √100 a thought is 8 % of the cycle of 0.1 s: three of them are chance
+        ("exponential:0.1", 0.02, ""),
+        ("exponential:0.057", 0.02, ""),
+        ("exponential:0.04", 0.02,
+         f"{THOUGHT} 6.00 would (X·(R+Z)): 40.0 % {IDLE}, beyond the 0.04 s that they think"),
+    ],
+)  # fmt: skip
+def test_think_times_are_no_idle_time(think: str, each_s: float, text: str) -> None:
+    counts = {"requests": 100, "failures": 0, "measure_ns": 1e9, "service_mean_ns": each_s * 1e9}
+    run = changed(HEALTHY, level=10, think=think, **counts)
+    assert [one.text for one in littles_law(run, BOTH)] == ([text] if text else [])
+
+
 def test_inputs_that_are_random_are_named() -> None:
     (found,) = random_input(["pixels fp32 3x224 random", "random", "mask int64 ones", "ids random"])
     assert (found.code, found.text) == ("random-input", "what it is sent as pixels and ids is random")
@@ -134,9 +156,12 @@ def test_inputs_that_are_random_are_named() -> None:
 
 
 def test_a_load_with_a_course_says_which() -> None:
-    (found,) = varying_load([["ramp", 10, 0, 50], ["hold", 2.5, 50, 50]])
+    (found,) = varying_load("open", [["ramp", 10, 0, 50], ["hold", 2.5, 50, 50]])
     assert (found.code, found.text) == (
         "varying-load",
         "the rate changed during the run: ramp 10 s, hold 2.5 s",
     )
-    assert list(varying_load([])) == []
+    spikes = [["base", 5, 2, 2], ["spike", 1, 20, 20], ["base", 5, 2, 2]]
+    (found,) = varying_load("closed", spikes)
+    assert found.text == "the number of users changed during the run: base 10 s, spike 1 s"
+    assert list(varying_load("open", [])) == []

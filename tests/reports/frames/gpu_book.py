@@ -122,13 +122,15 @@ def single(
     intended_ns = (FIRST_SECOND + second) * 1_000 * MS + at * 20 * MS
     known = {"user": at % 4, "images": 1, "intended_utc_ns": intended_ns, "send_delay_ns": delay_ns}
     row = dict.fromkeys(COLUMNS) | {"cell": tag["cell"], "repeat": tag["repeat"], "worker": worker}
-    return row | known | {"service_ns": service_ns, "error": error, "abandoned": False, "request_id": ""}
+    texts = {"error": error, "request_id": "", "request_class": ""}
+    return row | known | texts | {"service_ns": service_ns, "abandoned": False}
 
 
 def write_requests(folder: Path, rows: Sequence[Record]) -> None:
     """results.parquet as a study writes it."""
     whole = dict.fromkeys(("repeat", *NUMBERS), pyarrow.int64())
-    names = dict.fromkeys(("cell", "worker", "error"), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+    few = ("cell", "worker", "error", "request_class")
+    names = dict.fromkeys(few, pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
     types = whole | names | {"abandoned": pyarrow.bool_(), "request_id": pyarrow.string()}
     columns = {name: pyarrow.array([row[name] for row in rows], types[name]) for name in COLUMNS}
     parquet.write_table(pyarrow.table(columns), folder / FILE_NAME)

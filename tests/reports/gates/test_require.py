@@ -68,6 +68,8 @@ def test_bounds_may_be_as_far_out_as_these(text: str, bound: float) -> None:
         ("latency_p99_ms / baseline <= 0", "", "give a ratio from 0.001 to 1,000"),
         ("latency_p99_ms / baseline <= 1001", "", "give a ratio from 0.001 to 1,000"),
         ("failure_ratio >= 0.1", "", "failures are bounded from above"),
+        ("goodput_share <= 0.9", "", "good requests are bounded from below; write >="),
+        ("goodput_share >= 1", "", "write >= and a share below 1"),
         ("failure_ratio / baseline <= 1", "", "bound it by itself, e.g. 'failure_ratio <= 1'"),
         ("requests / baseline >= 1", "", "requests has no ratio that means something"),
     ],
@@ -80,14 +82,14 @@ def test_what_makes_no_sense_is_refused(text: str, of: str, said: str) -> None:
 
 
 def test_every_number_of_a_cell_can_be_gated_but_those_that_choose_it() -> None:
-    assert set(NUMBERS) - set(GATED) == {"repeat", "batch", "level"}
+    assert set(NUMBERS) - set(GATED) == {"repeat", "batch", "level", "split"}
     assert set(GATED) - set(NUMBERS) == {"failure_ratio", "unexplained_share"}
 
 
 def test_how_each_column_is_judged() -> None:
     kinds = {
         JudgedBy.SHARE: "latency_p50_ms latency_p90_ms latency_p95_ms latency_p99_ms latency_p999_ms "
-        "service_p50_ms service_p95_ms service_p99_ms failure_ratio",
+        "service_p50_ms service_p95_ms service_p99_ms failure_ratio goodput_share",
         JudgedBy.FACT: "failures abandoned latency_max_ms workers hosts tcp_connections request_bytes "
         "response_bytes gpu_memory_bytes",
         JudgedBy.EVIDENCE: "requests images measure_s worker_cpu_pct loop_lag_p99_ms send_delay_p99_ms",
@@ -112,6 +114,7 @@ def test_the_percentile_that_a_column_is_and_the_histogram_that_has_it() -> None
     [
         *(("latency_p95_ms", False, "0.500 ms"), ("latency_p95_ms", True, "0.500×")),
         *(("failure_ratio", False, "50.0 %"), ("unexplained_share", False, "50.0 %")),
+        *(("goodput_share", False, "50.0 %"), ("goodput_per_s", False, "0.500/s")),
         *(("worker_cpu_pct", False, "0.500 %"), ("images_per_s", False, "0.500/s")),
         *(("measure_s", False, "0.500 s"), ("request_bytes", False, "0.500 bytes")),
         *(("gpu_power_w", False, "0.500 W"), ("requests", False, "0.500")),

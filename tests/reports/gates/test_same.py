@@ -134,7 +134,9 @@ def test_another_number_of_workers_is_another_client(column: str) -> None:
 
 
 def test_every_name_that_must_be_the_same_is_one_that_a_header_states() -> None:
-    header = HEADER | part("options", channels="4", arrivals="poisson", load_profile="hold:5")
+    requests = {"batch_mix": "1:0.5,2:0.5", "picture_mix": "224:0.5,640:0.5", "compression": "gzip"}
+    load = {"channels": "4", "arrivals": "poisson", "load_profile": "hold:5", "think": "0.5"}
+    header = HEADER | part("options", **load, **requests, shared_memory="system")
     names = list(stated(a_source([], **header).sides[0], ["onnx-http"]))
     older = {"cpu.*", "link", "host"}
     assert [

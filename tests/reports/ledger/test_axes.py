@@ -7,6 +7,8 @@ from reports.ledger.axes import AXES, UNSET, Axes, Topology, of_trait, planned_a
 WHOLE = Axes(
     arrivals="poisson", max_in_flight=9, channels="pool:4", client="library", topology=Topology(4, 2),
     link="lan", congestion="bbr", queue_delay_us=0, instances=2, variant="pool:4/4w2h", profile="hold:9",
+    think="0.5", compression="gzip", shared_memory="system", batch_mix="1:0.5,4:0.5", replay="a day",
+    together="a@c1+b@c1", split=0.25,
 )  # fmt: skip
 
 
@@ -15,7 +17,9 @@ def test_a_plan_tells_of_them_part_by_part_and_is_read_again() -> None:
     assert list(told.items()) == [
         ("arrivals", "poisson"), ("max_in_flight", 9), ("channels", "pool:4"), ("client", "library"),
         ("workers", 4), ("hosts", 2), ("link", "lan"), ("congestion", "bbr"), ("queue_delay_us", 0),
-        ("instances", 2), ("variant", "pool:4/4w2h"), ("profile", "hold:9"),
+        ("instances", 2), ("variant", "pool:4/4w2h"), ("profile", "hold:9"), ("think", "0.5"),
+        ("compression", "gzip"), ("shared_memory", "system"), ("batch_mix", "1:0.5,4:0.5"),
+        ("picture_mix", ""), ("replay", "a day"), ("together", "a@c1+b@c1"), ("split", 0.25),
     ]  # fmt: skip
     assert Axes(**planned_axes(told)) == WHOLE
     assert planned_axes(told)["queue_delay_us"] == 0, "which is told, and no default"
@@ -50,9 +54,11 @@ def test_what_must_be_alike_is_all_but_what_differs_and_its_name() -> None:
 
 
 def test_where_they_stand_in_tables() -> None:
-    assert of_trait("column") == {}, "older ones stand among the first columns, or nowhere"
-    assert " ".join(of_trait("gated")) == "channels client workers hosts link congestion variant"
-    assert " ".join(of_trait("condition")) == "arrivals max_in_flight channels client"
+    later = "think compression shared_memory batch_mix picture_mix replay together split"
+    assert " ".join(of_trait("column")) == later, "older ones stand among the first columns, or nowhere"
+    assert " ".join(of_trait("gated")) == f"channels client workers hosts link congestion variant {later}"
+    alike = "think compression shared_memory batch_mix picture_mix"
+    assert " ".join(of_trait("condition")) == f"arrivals max_in_flight channels client {alike}"
 
 
 @pytest.mark.parametrize(
@@ -63,6 +69,8 @@ def test_where_they_stand_in_tables() -> None:
         ("instances", [1, 2], ["1-instance", "2-instances"]),
         ("topology", [Topology(4), Topology(4, 2)], ["4w", "4w2h"]),
         ("channels", ["pool:4"], ["pool:4"]),
+        ("compression", ["", "gzip"], ["uncompressed", "gzip"]),
+        ("shared_memory", ["", "system"], ["shm-none", "shm-system"]),
     ],
 )
 def test_a_variant_names_their_values(axis: str, values: list[object], names: list[str]) -> None:

@@ -186,8 +186,8 @@ def test_the_file_has_the_agreed_columns_and_leaves_the_unknown_empty(tmp_path: 
     tag = book.plan("onnx-http", 2, 4)
     book.records = [start_line(tag), ended(0, "w0", [1_500_000]), sample(0, gpus=[])]
     heads, row = render_timeline(load_study(book.write(tmp_path))).splitlines()
-    assert (heads, len(TIMELINE)) == (",".join(TIMELINE), 27)
-    assert row == "0,2026-11-21T11:00:00Z,onnx-http/b2/c4,1,measure,onnx-http,1,2,0,,," + "," * 15
+    assert (heads, len(TIMELINE)) == (",".join(TIMELINE), 28)
+    assert row == "0,2026-11-21T11:00:00Z,onnx-http/b2/c4,1,measure,onnx-http,1,2,0,,," + "," * 16
 
 
 def test_a_broken_histogram_of_a_warm_up_is_one_sentence(tmp_path: Path) -> None:

@@ -234,6 +234,7 @@ def test_a_study_of_one_level_is_as_it_was() -> None:
         {"load": "open"},
         *({name: "x"} for name in ("model", "codec", "shares", "space", "protocol", "backend")),
         {"variant": "x", "queue_delay_us": 0},
+        {"variant": "x", "together": "siglip@c16+clip@c1"},
     ],
 )
 def test_cells_that_differ_in_more_than_the_level_are_no_neighbours(other: dict[str, Any]) -> None:

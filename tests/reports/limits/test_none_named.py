@@ -261,3 +261,36 @@ def test_what_a_load_did_not_fill(changes: dict[str, Any], said: str) -> None:
         if "load" in changes
         else "Add users: nothing was saturated, so more users would raise the throughput."
     )
+
+
+AT_WORK = {"server_parts": {"queue": 1.9 * MS, "compute": 17 * MS}, "server_busy": None}
+"""A server that takes nearly all of 20 ms, and it is not known how busy its instances are."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        (AT_WORK, "server-compute"),
+        (AT_WORK | {"think": "0.0199"}, "server-compute"),  # less than half of a user's time
+        (AT_WORK | {"think": "0.02"}, "offered-load"),
+        (AT_WORK | {"think": "exponential:0.2"}, "offered-load"),
+        (
+            AT_WORK | {"think": "0.2", "server_parts": {"queue": 2.1 * MS, "compute": 17 * MS}},
+            "server-compute",
+        ),
+        (AT_WORK | {"think": "0.2", "server_parts": {"compute": 17 * MS}, "level": 1}, "offered-load"),
+        (AT_WORK | {"think": "0.2", "server_busy": 0.85}, "server-compute"),
+        (AT_WORK | {"think": "0.2", "each_gpu": (FULL_GPU,)}, "server-compute"),
+        ({"think": "0.2", "worker_cpu_pct": 99.0}, "client-cpu"),
+    ],
+)
+def test_users_who_think_most_of_the_time_are_the_limit_where_nothing_is_full(
+    changes: dict[str, Any], code: str
+) -> None:
+    assert code_of(a_run(**changes)) == code
+
+
+def test_what_is_said_of_users_who_think() -> None:
+    found = named(a_run(**AT_WORK, think="0.18"), "offered-load")
+    assert found.evidence.startswith("4 users thought 90.0 % of their time and did not fill anything; ")
+    assert found.advice.startswith("Add users or shorten --think: ")

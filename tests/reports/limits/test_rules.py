@@ -142,10 +142,10 @@ def test_in_which_order_rules_are_asked() -> None:
     assert " ".join(rule.__name__ for rule in RULES) == (
         "client_ports server_full rate_limited refused_untold nothing_measured server_cold slow_shape "
         "client_throttled client_stolen client_cpu client_loop server_throttled server_stolen link "
-        "http2_window server_intake handshake few_connections downlink nagle server_preprocess server_queue "
-        "server_compute streams several_untold server_unread upstream_untold queue_untold unexplained "
-        "path_unseen queue_or_loss lossy_or_policed untold_part host_full not_kept_up room_unseen "
-        "offered_load"
+        "think_time http2_window server_intake handshake few_connections downlink nagle server_preprocess "
+        "server_queue server_compute streams several_untold server_unread upstream_untold queue_untold "
+        "unexplained path_unseen queue_or_loss lossy_or_policed untold_part host_full not_kept_up "
+        "room_unseen offered_load"
     )
 
 
@@ -182,7 +182,7 @@ FAR, NEAR, WAITING = {"network_ns": 15 * MS}, {"rtt_ns": 15 * MS}, {"not_sent_by
         (nothing_measured, {"requests": 9}, "only 9 requests succeeded, of the 10"),
         (nothing_measured, {"requests": 1}, "only 1 requests succeeded, of the 10"),
         (nothing_measured, {"service_mean_ns": None, "latency_mean_ns": None}, "no mean latency is known"),
-        (nothing_measured, {"profile": "steps"}, "the rate changed during the run"),
+        (nothing_measured, {"profile": "steps"}, "the load changed during the run"),
         (nothing_measured, {"caveats": (caveat("results-lost", "3 are missing"),)}, "3 are missing"),
         (nothing_measured, {"caveats": (caveat("users-missing", "1"), caveat("drift", "up"))}, ""),
         # taking 602 kB in may cost 3.2 ms unseen

@@ -28,7 +28,7 @@ def run(*moments: Moment, **dropped_by_s: int) -> AutoscaledRun:
 
 
 def test_stages_follow_each_other_and_ask_for_the_integral_of_their_rate() -> None:
-    assert [(one.begin_s, one.end_s, one.asked_per_s) for one in STAGES] == [(0, 10, 6), (10, 30, 11)]
+    assert [(one.begin_s, one.end_s, one.asked) for one in STAGES] == [(0, 10, 6), (10, 30, 11)]
     spans = ((0, 10), (0, 5), (8, 20), (-3, 2), (4, 4), (10, 12), (20, 25))
     assert [RAMP.arrivals(*span) for span in spans] == [60, 17.5, 20, 4, 0, 0, 0]
     assert [HOLD.arrivals(*span) for span in spans] == [0, 0, 110, 0, 0, 22, 55]
@@ -61,6 +61,23 @@ def test_each_stage_has_the_moments_whose_middle_lies_in_it() -> None:
     assert (found.moments[1].end_s, found.moments[1].served_per_s, found.moments[1].failures_per_s) == (
         *(10.5, 30.0, 1.5),
     )
+
+
+def test_stages_of_one_name_are_seen_together() -> None:
+    planned = [["base", 4, 2.0, 2.0], ["spike", 2, 9.0, 9.0], ["base", 8, 2.0, 1.0], ["after", 2, 1.0, 1.0]]
+    moments = (
+        moment(0, ok=3),
+        moment(4, 20, ok=5),
+        moment(6, ok=4, failures=2),
+        moment(14),
+        moment(16, ok=1),
+    )
+    found = AutoscaledRun("a/b1/c9", 1, "a", stages_of(planned), moments, {5: 1, 13: 2}, "closed")
+    base, spike, last, tail = found.seen
+    assert base.stage == CourseStage("base", 0, 12, 1.0, 2.0)
+    assert (base.ok, base.failures, base.dropped) == (7, 2, 2)
+    assert (spike.ok, spike.dropped, last.ok) == (5, 1, 60)
+    assert (tail.stage is found.tail, tail.ok) == (True, 1), "a stage may have its name"
 
 
 def test_a_run_that_ended_with_its_course_has_no_stage_after() -> None:
@@ -126,4 +143,4 @@ def test_a_course_begins_with_its_last_measure(tmp_path: Path, begun: Record, be
         *((3, 1, 3, 1), (3, 2, 3, 1))
     ]
     assert [one.stated["ready_replicas"] for one in found.moments] == [2, 4]
-    assert found.moments[0].asked_per_s == pytest.approx(RAMP.arrivals(2 - began_s, 3 - began_s), 1e-5)
+    assert found.moments[0].asked == pytest.approx(RAMP.arrivals(2 - began_s, 3 - began_s), 1e-5)

@@ -69,6 +69,9 @@ def test_users_wait_for_answers_by_littles_law() -> None:
         BEGUN, requests=110, failures=0, measure_ns=10.0 * S, service_mean_ns=0.2 * S, in_flight=3.5
     )
     assert (mean_in_flight(run), users_busy(run)) == (pytest.approx(2.2), pytest.approx(2.2 / 4))
+    # 110 answers of 0.2 s and as many thoughts of 0.1 s in 10 s of 4 users
+    assert users_busy(changed(run, think="exponential:0.1")) == pytest.approx(3.3 / 4)
+    assert users_busy(changed(run, profile="steps:2x5")) is None, "not all users were there all the time"
     assert mean_in_flight(changed(run, failures=10)) == pytest.approx(2.0)
     assert mean_in_flight(changed(run, measure_ns=None)) == 3.5
     for unknown in ({"failures": 1}, {"load": "open"}, {"measure_ns": None}, {"service_mean_ns": None}):

@@ -7,12 +7,11 @@ import pytest
 
 from reports.study.study import Study, load_study
 from reports.topics.autoscaling.effect import HELPED, HURT, UNCLEAR, Effect, effects
+from reports.topics.autoscaling.profile import profile_charts, stages_table
 from reports.topics.autoscaling.tables import (
     autoscaling_answer,
-    autoscaling_charts,
     effects_table,
     events_table,
-    stages_table,
 )
 from reports.topics.load.open_load import open_load
 from reports.topics.report import build_page
@@ -282,18 +281,18 @@ def test_no_number_of_the_whole_run_passes_for_that_of_a_rate(tmp_path: Path) ->
         codes["varying-load"].text == "the rate changed during the run: ramp 10 s, hold 60 s, cool-down 10 s"
     )
     assert not codes["varying-load"].tainted
-    assert "Autoscaling" in codes["varying-load"].advice
+    assert "Load profile" in codes["varying-load"].advice
     assert "rate-missed" not in codes
     assert open_load(study).rows == ()
     assert run.limit is not None
-    assert (run.limit.code, "the rate changed" in run.limit.evidence) == ("inconclusive", True)
+    assert (run.limit.code, "the load changed" in run.limit.evidence) == ("inconclusive", True)
     missed = scaled(9, 9, served=(5, 5)).study(tmp_path / "missed")
     assert "rate-missed" in {doubt.code for doubt in missed.runs[0].caveats}
 
 
 def test_the_drawing_and_the_section(tmp_path: Path) -> None:
     study = scaled(100, 50).study(tmp_path)
-    (chart,) = autoscaling_charts(study)
+    (chart,) = profile_charts(study)
     assert chart.data["t_s"] == [float(s + 1) for s in range(140)]
     lines = {
         f"{p['title']}/{line['label']}": line["values"] for p in chart.data["panels"] for line in p["lines"]
@@ -306,8 +305,8 @@ def test_the_drawing_and_the_section(tmp_path: Path) -> None:
     (run,) = chart.data["runs"]
     assert run["aside"] == [("ramp", 0, 10), ("cool-down", 130, 140)]
     sections = {section.heading: section for section in build_page(study, "x").sections}
+    assert [table.title for table in sections["Load profile"].tables] == ["Stages of the load"]
     assert [table.title for table in sections["Autoscaling"].tables] == [
-        "Stages of the load",
         "Autoscaler events",
         "Did more or fewer replicas help?",
     ]

@@ -9,6 +9,7 @@ from reports.histogram import codec
 from reports.histogram.buckets import middles_ns, percentiles_ns
 from reports.stats.conditions import Condition, condition
 from reports.study.study import Study, load_study
+from reports.summary.batch import Batch
 from reports.topics.load.distribution import DOUBTED, PERCENTS, charts, percentiles_ms
 from tests.reports.builder import Book
 from tests.reports.example import MS, lognormal
@@ -137,5 +138,5 @@ def test_a_condition_is_said_by_batch_and_load(tmp_path: Path) -> None:
     book = Book()
     book.add("onnx-http", 2, 3, {"w0": [MS] * 40})
     (run,) = study_of(book, tmp_path).runs
-    assert condition(run) == Condition(True, "closed", 3, 2)
+    assert condition(run) == Condition(True, "closed", 3, Batch(2, 2))
     assert str(condition(run)) == "batch 2, 3 users"

@@ -126,7 +126,7 @@ def test_a_chart_has_points_with_their_ends_the_knee_and_the_law(tmp_path: Path)
     assert chart is not None
     assert chart.notes == ("Knee of onnx-http, batch 1: 4 users; 95 % of the highest images/s from 8 on.",)
     (series,) = chart.data["series"]
-    assert (series["name"], series["batch"], series["knee"]) == ("onnx-http, batch 1", 1, 4)
+    assert (series["name"], series["batch"], series["knee"]) == ("onnx-http, batch 1", "1", 4)
     (*_, last), fit = series["points"], series["fit"]
     assert (last["users"], last["doubted"]) == (32, False)
     for key in ("rate", "p95"):
@@ -177,7 +177,7 @@ def test_neither_the_highest_nor_the_first_is_one_that_is_invalidated_or_fails(t
 
 def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
     found = only(curves(study(tmp_path, RISING)))
-    assert (found.name, found.way, found.batch, found.lost) == ("onnx-http", Way("onnx-http"), 1, ())
+    assert (found.name, found.way, found.batch, found.lost) == ("onnx-http", Way("onnx-http"), (1, 1), ())
     assert [round(each.rate.value, 2) for each in found.points] == list(RISING.values())
     assert [len(each.runs) for each in found.points] == [3] * 6
     assert found.points[3].p95_ms is not None

@@ -1,0 +1,157 @@
+"""How well a trace was replayed: the table, the chart, the row of the first screen, what is no caveat."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.ledger.ledger import LedgerError
+from reports.study.study import Study, load_study
+from reports.topics.load.open_load import open_finding
+from reports.topics.load.replay import REPLAY, replay_chart, replay_finding, replay_table
+from reports.topics.report import build_page
+from tests.reports.builder import Book
+from tests.reports.lines import FIRST_SECOND, Record, encoded, phase_line
+from tests.reports.open_load import MS, notes_at, texts
+
+ASKED = {"width_s": 1, "requests": [300, 600, 100]}
+
+
+def replay(
+    book: Book, endpoint: str = "onnx-http", delay_ms: float = 0.4, sent: int = 1_000, **more: Any
+) -> Record:
+    """A run of a trace of 1,000 requests in 3 seconds, whose latency is 30 ms."""
+    axes = {"replay": "burst", "variant": "replay-burst", "asked": ASKED, "batch_mix": "1:0.7,4:0.3"}
+    tag = book.add_open(
+        endpoint, 333, {"w0": [30 * MS] * sent}, batch=4, arrivals="trace", axes=axes, phase_s=3.1, **more
+    )
+    begin = phase_line(tag, "measure", "2026-11-21T10:59:59.950Z")
+    book.records.append(begin | {"start_utc_ns": FIRST_SECOND * 10**9})
+    book.records.append(phase_line(tag, "drain", "2026-11-21T11:00:03.1Z"))
+    for window in book.measured(tag):
+        window["images"] = window["ok"]
+        delays = [0] * (window["ok"] - 20) + [round(delay_ms * MS)] * 20
+        window["histograms"] |= {"send_delay": encoded(delays)}
+    return tag
+
+
+def study(book: Book, folder: Path) -> Study:
+    return load_study(book.write(folder))
+
+
+def test_a_trace_that_was_replayed_whole(tmp_path: Path) -> None:
+    book = Book()
+    replay(book)
+    found = study(book, tmp_path)
+    table = replay_table(found)
+    assert table.heads == (
+        *("endpoint", "trace", "asked", "lost", "late"),
+        *("error p50 ms", "error p90 ms", "error p99 ms", "error max ms", "p50 ms", "p95 ms", "p99 ms"),
+    )
+    assert texts(table) == [
+        ["onnx-http", "burst", "1,000", "0", "0", "0.0", "0.0", "0.4", "0.4", "30.0", "30.0", "30.0"]
+    ]
+    row = replay_finding(found)
+    assert row is not None
+    assert row.text == "Replay: trace burst: send delay p99 0.4 ms, nothing lost of 1,000 requests."
+    assert [one.code for run in found.runs for one in run.caveats if one.tainted] == []
+
+
+def test_what_was_lost_and_what_was_late_is_said(tmp_path: Path) -> None:
+    book = Book()
+    replay(book)
+    replay(book, "onnx-grpc", 8, sent=980, late=7, dropped=20)
+    found = study(book, tmp_path)
+    assert [row[:5] for row in texts(replay_table(found))] == [
+        ["onnx-grpc", "burst", "1,000", "20", "7"],
+        ["onnx-http", "burst", "1,000", "0", "0"],
+    ]
+    row = replay_finding(found)
+    assert row is not None
+    assert row.said == "trace burst: send delay p99 8.0 ms at most, 20 of 2,000 requests lost in 2 runs."
+    assert row.detail == "7 began more than 5 ms after their time."
+    assert "rate-missed" in {one.code for one in found.runs[1].caveats}
+
+
+def test_few_requests_have_no_p99_but_a_longest_delay(tmp_path: Path) -> None:
+    book = Book()
+    tag = replay(book, sent=400)
+    book.header["plan"][0]["asked"] = {"width_s": 2, "requests": [300, 100]}
+    found = study(book, tmp_path)
+    assert texts(replay_table(found))[0][5:9] == ["0.0", "0.0", "–", "0.4"]
+    assert notes_at(replay_table(found), 0, 7) == ["p99 takes 500 results"]
+    row = replay_finding(found)
+    assert row is not None
+    assert tag
+    assert row.said == "trace burst: send delay 0.4 ms at most, nothing lost of 400 requests."
+
+
+def test_the_chart_has_what_was_asked_beside_what_came_back(tmp_path: Path) -> None:
+    book = Book()
+    replay(book)
+    replay(book, repeat=2)
+    chart = replay_chart(study(book, tmp_path))
+    assert chart is not None
+    assert chart.data["t_s"] == [0, 1, 2, None]
+    assert chart.data["runs"] == [
+        {"name": "onnx-http/mix/r333/replay-burst", "from": 0, "to": 3, "aside": []}
+    ]
+    (panel,) = chart.data["panels"]
+    assert {line["label"]: line["values"] for line in panel["lines"]} == {
+        "asked": [300, 600, 100, None],
+        "answered": [500, 500, 0, None],
+    }
+
+
+def test_a_wide_course_is_spread_over_its_seconds(tmp_path: Path) -> None:
+    book = Book()
+    replay(book)
+    book.header["plan"][0]["asked"] = {"width_s": 2, "requests": [600, 400]}
+    (found,) = study(book, tmp_path).replays
+    assert [second.asked_per_s for second in found.seconds] == [300, 300, 200, 200]
+    assert found.asked == 1_000
+
+
+def test_the_page_of_a_replay(tmp_path: Path) -> None:
+    book = Book()
+    replay(book)
+    found = study(book, tmp_path)
+    page = build_page(found, "x")
+    asked = [answer.question for answer in page.answers]
+    assert "Replay" in asked
+    assert "Rates kept" not in asked
+    assert open_finding(found)
+    titles = {section.heading: [table.title for table in section.tables] for section in page.sections}
+    assert "Replayed traces" in titles["Results"]
+
+
+def test_other_studies_are_not_asked(tmp_path: Path) -> None:
+    book = Book()
+    book.add_open("onnx-http", 50, {"w0": [MS] * 50})
+    found = study(book, tmp_path)
+    assert not REPLAY.applies(found)
+    assert (found.replays, replay_finding(found), replay_chart(found)) == ((), None, None)
+
+
+def test_a_replay_that_was_not_begun(tmp_path: Path) -> None:
+    book = Book()
+    axes = {"replay": "burst", "variant": "replay-burst", "asked": ASKED}
+    book.plan("onnx-http", 1, 333, arrivals="trace", axes=axes)
+    found = study(book, tmp_path)
+    assert texts(replay_table(found))[0][:5] == ["onnx-http", "burst", "–", "–", "–"]
+    assert replay_finding(found) is None
+
+
+@pytest.mark.parametrize(
+    "course",
+    [5, {}, {"width_s": 0, "requests": []}, {"width_s": 1},
+     {"width_s": 1, "requests": [1, -1]},
+     {"width_s": 1, "requests": [None]}, {"width_s": 1, "requests": [0.5]},
+     {"width_s": 9.0, "requests": [1]}],
+)  # fmt: skip
+def test_a_course_that_is_none(tmp_path: Path, course: object) -> None:
+    book = Book()
+    replay(book)
+    book.header["plan"][0]["asked"] = course
+    with pytest.raises(LedgerError, match="asked of a planned run"):
+        study(book, tmp_path)

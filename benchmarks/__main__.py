@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 NAMES = (
-    *("accuracy", "breakdown", "collector", "contention", "generator", "growth", "interop"),
+    *("accuracy", "breakdown", "collector", "contention", "generator", "growth", "interference", "interop"),
     *("planted", "rate", "scale", "sizes", "soak", "stall", "statistics", "strangers", "tail", "turns"),
 )
 QUICK = {"generator", "soak"}

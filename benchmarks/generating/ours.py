@@ -80,7 +80,7 @@ def open_cell(master: Master, options: argparse.Namespace, images: ImageSet) -> 
     master.ask(
         "study", images=str(options.bodies / PICTURES), texts="", pool_bytes=POOL_BYTES, kinds=[],
         sha256=images.sha256, golden={endpoint.space: rows(len(images)).tobytes()}, min_cosine=MIN_COSINE,
-        timeout_s=TIMEOUT_S, scheduling=SCHEDULING, raw_results=RAW_RESULTS, trace=False,
+        timeout_s=TIMEOUT_S, scheduling=SCHEDULING, slo="", raw_results=RAW_RESULTS, trace=False,
     )  # fmt: skip
     cell = replace(Cell(endpoint, kind.batch, options.users, 0, 0), channels=PER_USER, client=options.client)
     about = {"endpoint": endpoint.to_dict(), "addresses": {}, "users": options.users}

@@ -151,8 +151,8 @@ class Crowd:
         """As a worker answers; what it does at a phase or a drain, all do at the first that is asked."""
         if data["op"] == "drain":
             self._tag = None
-            told = {"users": 1, "finished": self._ok, "phase_ns": 10**9}
-            return {"parts": [{**dict.fromkeys(DRAINED, 0), **dict.fromkeys(OF_PACER), **told}]}
+            own = {"users": 1, "finished": self._ok, "phase_ns": 10**9}
+            return {"parts": [{**dict.fromkeys(DRAINED, 0), **dict.fromkeys(OF_PACER), **own}]}
         if data["seq"] > self._acknowledged:
             self._acknowledged = data["seq"]
             if data["op"] == "cell":

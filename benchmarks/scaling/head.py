@@ -204,8 +204,8 @@ class Head:
         once = RepeatingSchedule([self._cell], 1, 1, 0, lambda repeat, left: False)
         Conductor(self._dependencies(), once, Terms(10, WARM_UP_S, 0)).walk()
 
-    def _spawn(self, count: int) -> None:
-        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(count)))
+    def _spawn(self, *counts: int) -> None:
+        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(*counts)))
 
     def _dependencies(self) -> Dependencies:
         nothing = cast(Any, Silent())

@@ -17,7 +17,7 @@ from benchmarks.scaling.crowd import Crowd, due
 from benchmarks.scaling.grown import Look, grown
 from reports.histogram import buckets, codec
 from reports.ledger.ledger import FILE_NAME
-from swarm.distributed.protocol import ASK, PROGRESS_FIELDS
+from swarm.distributed.protocol import ASK, PROGRESS_FIELDS, is_parting
 
 TAG = ("a-http/b1/c16", 1, "measure")
 LISTED = Shape(1_000, 1.0)
@@ -79,7 +79,9 @@ def test_each_simulated_worker_comes_says_hello_and_answers(
     for name, own in zip(crowd.names, crowd.sockets, strict=True):
         own.send(told.whole(told.head("client_ready", "x"), name))
     came = {socket.recv_multipart()[0].decode() for _ in crowd.names}
-    orders = (("ack", {"index": 0}), (ASK, {"op": "cell", "seq": 4, "cell": TAG[0], "repeat": 1}))
+    cells = [{"cell": TAG[0], "repeat": 1}]
+    asked = ({"op": "cell", "seq": 4, "cells": cells}, {"op": "drain", "seq": 5})
+    orders = (("ack", {"index": 0}), *((ASK, data) for data in asked))
     for name in crowd.names:
         for kind, data in orders:
             socket.send_multipart([name.encode(), Message(kind, data, name).serialize()])
@@ -89,7 +91,11 @@ def test_each_simulated_worker_comes_says_hello_and_answers(
         heard.append(Message.unserialize(socket.recv_multipart()[1]))
     crowd.close()
     assert came == set(crowd.names) == {message.node_id for message in heard if message.type == "swarm-hello"}
-    assert [m.data for m in heard if m.type == "swarm-reply"] == [{"seq": 4}, {"seq": 4}]
+    replies = [message.data for message in heard if message.type == "swarm-reply"]
+    assert [data for data in replies if data["seq"] == 4] == [{"seq": 4}] * 2
+    drained = [data for data in replies if data["seq"] == 5]
+    assert all(map(is_parting, drained))
+    assert [[one["users"] for one in data["parts"]] for data in drained] == [[1], [1]]
 
 
 def test_a_run_is_folded_to_what_it_cost(tmp_path: Path) -> None:

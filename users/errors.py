@@ -144,7 +144,7 @@ PUSHBACK = "grpc-retry-pushback-ms"
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn whatever a client library raises inside the block into a RequestError."""
+    """DueRequest whatever a client library raises inside the block into a RequestError."""
     try:
         yield
     except RequestError:

@@ -35,6 +35,7 @@ class Result(NamedTuple):
     `server_ns`: the parts the server stated. `error`: None on success; `abandoned` marks a request killed at
     a stop, which is neither success nor failure. `request_id`: under which the server traced it, empty where
     it was sent without one. `request_class`: the label of its class, empty where a cell's requests are alike.
+    `think_ns`: how long its user then thinks, before it may send the next one.
     """
 
     cell: str
@@ -53,6 +54,7 @@ class Result(NamedTuple):
     server_ns: Mapping[str, int] = NONE
     request_id: str = ""
     request_class: str = ""
+    think_ns: int = 0
 
     @property
     def latency_ns(self) -> int:

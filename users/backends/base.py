@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from users.codecs.packing import ALGORITHMS
 from users.contract import Contract
 from users.endpoint import Endpoint, Payload
 from users.endpoint import Protocol as Wire
@@ -85,6 +86,9 @@ class Backend:
     each where it is known. `metrics`: what reads a page of metrics for an endpoint. `adjust`: how it is set.
     All but `check` may raise whatever asking leads to.
 
+    `compressions`: by which algorithms requests may be compressed, by protocol; gRPC has them itself.
+    `regions`: its inputs may lie in system shared memory.
+
     `embedded`: what `python -m server up --only` calls it, empty where it is not started here. `takes_token`:
     it does so even then. `profiled`: the operators of its model's file can be profiled there.
     """
@@ -99,6 +103,8 @@ class Backend:
     counters: Callable[[Endpoint, float], AbstractContextManager[Read]] = counts_nothing
     metrics: Callable[[Endpoint], Callable[[str], dict[str, Any]]] | None = None
     adjust: Adjust | None = None
+    compressions: Mapping[Wire, tuple[str, ...]] = field(default_factory=lambda: {"grpc": ALGORITHMS})
+    regions: bool = False
     urls: Mapping[str, str] = field(default_factory=dict)
     direct: tuple[Payload, ...] = ()
     has_floor: bool = False

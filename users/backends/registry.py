@@ -3,7 +3,7 @@
 import functools
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import users.backends
@@ -69,6 +69,25 @@ def has_floor(endpoint: Endpoint) -> bool:
 def is_adjustable(endpoint: Endpoint) -> bool:
     """Whether a model is behind it whose settings can be others for a run."""
     return backend_of(endpoint).adjust is not None and not endpoint.floor_of
+
+
+def compressions_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """By which algorithms its requests may be compressed: as its file says, or its backend and protocol."""
+    own: Sequence[str] | None = endpoint.settings.get("compression")
+    return tuple(own or backend_of(endpoint).compressions.get(endpoint.protocol, ()))
+
+
+def shares_memory(endpoint: Endpoint) -> bool:
+    """Whether its inputs may lie in system shared memory: tensors of a known size, of a server that takes it.
+
+    True of one that has not been asked yet.
+    """
+    backend, inputs, codec = backend_of(endpoint), endpoint.contract.inputs, endpoint.codec
+    if not codec and (way := backend.ways.get((endpoint.payload, endpoint.protocol))):
+        codec, inputs = way[0], way[1].inputs
+    codec = codec or backend.codecs.get(endpoint.protocol, "")
+    sized = all(one.dtype != "BYTES" and min(one.shape, default=1) > 0 for one in inputs)
+    return backend.regions and sized and codec_named(codec, endpoint.codec_sha256).takes_places
 
 
 def url_options() -> dict[str, tuple[Backend, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from users.backends.base import Backend, Facts
 from users.backends.presets import DIMENSION, SPACE
+from users.codecs.packing import ALGORITHMS
 from users.contract import Contract, Input
 from users.triton import model_control
 from users.triton.api import DIRECT, check, describe
@@ -44,6 +45,8 @@ def triton(name: str, facts: Facts, **more: Any) -> Backend:
         counters=counter_reader,
         metrics=metrics_of,
         adjust=model_control,
+        compressions={"http": ALGORITHMS, "grpc": ALGORITHMS},
+        regions=True,
         direct=DIRECT,
         has_floor=True,
         **more,

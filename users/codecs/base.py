@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from users.codecs.packing import deflated, inflated
 from users.endpoint import Endpoint
 from users.endpoint import Protocol as Wire
 from users.inputs.images import ImageSet
@@ -21,6 +22,8 @@ SPARE_BYTES, ITEM_BYTES = 1 << 20, 1 << 16
 """An embedding of 512 numbers in JSON takes a sixth of that."""
 NUMBER_BYTES = 32
 """Bytes of a number in JSON, at most."""
+LARGEST_BODY = (1 << 31) - 2
+"""What gRPC takes at most, and more than any prepared body has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class PreparedRequest:
 
     `body`: bytes, or a view of bytes that stay as they are; grpcio takes bytes alone. `id_at`: where in the
     body its id begins, or -1 where it has none. `dimension`: that of the vectors, 0 where it is not known.
+    `packing`: how the body is compressed, empty where it is not; `id_at` is then its place before that.
+    `wire_bytes`: how large grpcio makes it, 0 where it is sent as it is.
     `head`: the headers as HTTP writes them behind a request line and its Host, to the empty line before the
     body.
     """
@@ -38,6 +43,8 @@ class PreparedRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     id_at: int = -1
     dimension: int = 0
+    packing: str = ""
+    wire_bytes: int = 0
     head: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -46,15 +53,24 @@ class PreparedRequest:
         object.__setattr__(self, "head", head)
 
     @property
+    def sent_bytes(self) -> int:
+        """Of the body on the wire."""
+        return self.wire_bytes or len(self.body)
+
+    @property
     def largest_reply(self) -> int:
         """The most bytes that an answer to it may have."""
         return SPARE_BYTES + len(self.indices) * max(ITEM_BYTES, NUMBER_BYTES * self.dimension)
 
     def renamed(self, request_id: str) -> PreparedRequest:
-        """The same request under another id of the same length; the body is copied once."""
-        view = memoryview(self.body)
-        end = self.id_at + len(request_id)
-        return replace(self, body=b"".join((view[: self.id_at], request_id.encode(), view[end:])))
+        """The same request under another id of the same length; the body is copied once.
+
+        A compressed one is unpacked for that, and compressed again.
+        """
+        packed, end = self.packing, self.id_at + len(request_id)
+        view = memoryview(inflated(self.body, packed, LARGEST_BODY) if packed else self.body)
+        body = b"".join((view[: self.id_at], request_id.encode(), view[end:]))
+        return replace(self, body=deflated(body, packed) if packed else body)
 
 
 class Answer(Protocol):
@@ -73,13 +89,16 @@ class Codec(ABC):
     """How one endpoint is asked. Made once for each user of it; `endpoint` says all that it needs to know.
 
     `wire` is the protocol that it is of, `name` what `codec` is called in reports. `success` are the statuses
-    of HTTP that mean an answer. Raises ValueError, with the end of a sentence, if the endpoint's settings
-    are not valid.
+    of HTTP that mean an answer. `compression` is that of requests, and of answers where servers compress
+    them, empty for none. `takes_places`: its inputs may lie in shared memory. Raises ValueError, with the end
+    of a sentence, if the endpoint's settings are not valid.
     """
 
     name: ClassVar[str]
     wire: ClassVar[Wire]
     success: Collection[int] = frozenset((200,))
+    compression: str = ""
+    takes_places: ClassVar[bool] = False
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint

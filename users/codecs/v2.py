@@ -2,22 +2,70 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from tritonclient.utils import serialize_byte_tensor
 
 from users.codecs.base import Codec
-from users.contract import Input
+from users.contract import Contract, Input
 from users.inputs.images import ImageSet
+from users.inputs.rows import row_bytes
 
+ALIGNED_BYTES = 4_096
+"""Each input begins at a page."""
 FLOATS: Mapping[str, type] = {"FP32": np.float32, "FP16": np.float16, "FP64": np.float64}
 """The types of vectors; NumPy has no BF16."""
 
 
+class MemoryPlace(NamedTuple):
+    """Where a tensor lies in a region of shared memory, in bytes."""
+
+    region: str
+    offset: int
+    size: int
+
+
+class SharedInputs:
+    """Where the items of a contract's inputs lie in a region: input after input, each one item after another.
+
+    The first of `count` items come again at an input's end, so that the items of every request of at most
+    `most` are neighbours, as `rotation` has them. Raises ValueError for a type that NumPy does not have.
+    """
+
+    def __init__(self, region: str, contract: Contract, count: int, most: int) -> None:
+        self.region, self.count, self.rows = region, count, count + most - 1
+        self._starts, self.size = dict[str, int](), 0
+        for one in contract.inputs:
+            self._starts[one.name] = self.size
+            self.size += -(-self.rows * row_bytes(one) // ALIGNED_BYTES) * ALIGNED_BYTES
+
+    @classmethod
+    def of(cls, contract: Contract, prefix: str, cell: str, images: ImageSet, most: int) -> Self:
+        """Those of a cell's requests: the same in the process that writes them, and in each that sends."""
+        name = f"{prefix}-{zlib.crc32(cell.encode()):08x}"
+        return cls(name, contract, images.count(contract), most)
+
+    def place(self, one: Input, indices: Sequence[int]) -> MemoryPlace:
+        """Of the items of a request. Raises ValueError where they are no neighbours."""
+        first, row = indices[0], row_bytes(one)
+        if any(index != (first + at) % self.count for at, index in enumerate(indices)):
+            raise ValueError("items that are no neighbours cannot lie in shared memory")
+        return MemoryPlace(self.region, self._starts[one.name] + first * row, len(indices) * row)
+
+
 class V2Codec(Codec):
-    """Tensors of the contract's inputs in, the output that it names out."""
+    """Tensors of the contract's inputs in, the output that it names out.
+
+    `shared`: where the inputs of its requests lie instead, which then only name the places. Answers come over
+    the wire.
+    """
+
+    takes_places = True
+    shared: SharedInputs | None = None
 
     def tensors(self, images: ImageSet, indices: Sequence[int]) -> Iterator[tuple[Input, NDArray]]:  # type: ignore[type-arg]
         """Each input with what it holds: of shape [items, …], without the first where nothing is batched."""
@@ -25,6 +73,10 @@ class V2Codec(Codec):
         for one in contract.inputs:
             made = images.tensor(one, contract, indices)
             yield one, made if contract.batched else made[0]
+
+    def shape_of(self, one: Input, indices: Sequence[int]) -> list[int]:
+        """That of an input's tensor."""
+        return [*([len(indices)] if self.endpoint.contract.batched else []), *one.shape]
 
 
 def numbers_of(datatype: str) -> type:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 
 from users.codecs.base import Answer, PreparedRequest, id_place
-from users.codecs.v2 import V2Codec, numbers_of, raw, rows
+from users.codecs.v2 import SharedInputs, V2Codec, numbers_of, raw, rows
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 
@@ -20,17 +20,28 @@ class V2Grpc(V2Codec):
     path = "/inference.GRPCInferenceService/ModelInfer"
 
     def prepare(self, images: ImageSet, indices: tuple[int, ...], request_id: str = "") -> PreparedRequest:
-        """One raw tensor an input."""
+        """One raw tensor an input, or the place where it lies."""
         endpoint = self.endpoint
         request = ModelInferRequest(model_name=endpoint.model, model_version=endpoint.version, id=request_id)
-        for one, tensor in self.tensors(images, indices):
-            request.inputs.add(name=one.name, datatype=one.dtype, shape=tensor.shape)
-            request.raw_input_contents.append(raw(tensor))
+        if self.shared:
+            self._refer(request, indices, self.shared)
+        else:
+            for one, tensor in self.tensors(images, indices):
+                request.inputs.add(name=one.name, datatype=one.dtype, shape=tensor.shape)
+                request.raw_input_contents.append(raw(tensor))
         request.outputs.add(name=endpoint.contract.output)
         body = request.SerializeToString()
         return PreparedRequest(
             body, indices, id_at=id_place(body, request_id), dimension=endpoint.contract.dimension
         )
+
+    def _refer(self, request: Any, indices: tuple[int, ...], shared: SharedInputs) -> None:
+        for one in self.endpoint.contract.inputs:
+            place = shared.place(one, indices)
+            put = request.inputs.add(name=one.name, datatype=one.dtype, shape=self.shape_of(one, indices))
+            put.parameters["shared_memory_region"].string_param = place.region
+            put.parameters["shared_memory_byte_size"].int64_param = place.size
+            put.parameters["shared_memory_offset"].int64_param = place.offset
 
     def vectors(self, answer: Answer) -> NDArray[np.float32]:
         """From raw bytes, as Triton answers, or from typed contents, as MLServer does."""

@@ -28,20 +28,35 @@ class V2Http(V2Codec):
         return f"/v2/models/{self.endpoint.model}{version}/infer"
 
     def prepare(self, images: ImageSet, indices: tuple[int, ...], request_id: str = "") -> PreparedRequest:
-        """The head says of each input how many bytes are its."""
-        puts = []
-        for one, tensor in self.tensors(images, indices):
-            put = InferInput(one.name, list(tensor.shape), one.dtype)
-            put.set_data_from_numpy(tensor, binary_data=True)
-            puts.append(put)
+        """The head says of each input how many bytes are its, or where they lie."""
+        puts = self._referring(indices) if self.shared else self._holding(images, indices)
         contract = self.endpoint.contract
         outputs = [InferRequestedOutput(contract.output, binary_data=True)]
         made, json_size = InferenceServerClient.generate_request_body(
             puts, outputs=outputs, request_id=request_id
         )
-        body, headers = bytes(made), {"Content-Type": "application/octet-stream"}
-        headers[HEADER_LENGTH] = str(json_size)
+        body, headers = bytes(made), {"Content-Type": "application/json"}
+        if json_size is not None:  # there are bytes behind the head
+            headers = {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(json_size)}
         return PreparedRequest(body, indices, headers, id_place(body, request_id), contract.dimension)
+
+    def _holding(self, images: ImageSet, indices: tuple[int, ...]) -> list[InferInput]:
+        puts = []
+        for one, tensor in self.tensors(images, indices):
+            put = InferInput(one.name, list(tensor.shape), one.dtype)
+            put.set_data_from_numpy(tensor, binary_data=True)
+            puts.append(put)
+        return puts
+
+    def _referring(self, indices: tuple[int, ...]) -> list[InferInput]:
+        assert self.shared is not None
+        puts = []
+        for one in self.endpoint.contract.inputs:
+            place = self.shared.place(one, indices)
+            put = InferInput(one.name, self.shape_of(one, indices), one.dtype)
+            put.set_shared_memory(place.region, place.size, place.offset)
+            puts.append(put)
+        return puts
 
     def vectors(self, answer: Answer) -> NDArray[np.float32]:
         """Float32 vectors are the answer's own bytes; but a server may answer in JSON."""

@@ -34,7 +34,7 @@ class V2Json(V2Http):
     process, whose work takes turns, it holds the others' turns, too.
     """
 
-    name = "v2-json"
+    name, takes_places = "v2-json", False
 
     def prepare(self, images: ImageSet, indices: tuple[int, ...], request_id: str = "") -> PreparedRequest:
         """One JSON object, as large as the items have digits."""

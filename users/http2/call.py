@@ -17,29 +17,40 @@ PREFIX_BYTES = 5
 
 
 class GrpcAnswer(NamedTuple):
-    """A message, and the headers and trailers around it."""
+    """A message, the headers and trailers around it, and whether it is compressed, as its headers say."""
 
     body: bytes
     headers: Mapping[str, str] = NONE  # type: ignore[assignment]
     trailers: Mapping[str, str] = NONE  # type: ignore[assignment]
+    packed: bool = False
 
 
 class Call:
     """A call with one message each way; `largest` bytes at most in the answer's.
 
-    `block` is the header block that it begins with. `stream` is 0 until it has one. `flow_ns`: for how long
-    a window was closed while it had something to send. Moments are of `perf_counter_ns`, 0 where it has not
-    come so far; `in_turn_ns` is when it may begin to send.
+    `block` is the header block that it begins with; `packed`: its message is compressed, and `unpacks`: an
+    answer may be. `stream` is 0 until it has one. `flow_ns`: for how long a window was closed while it had
+    something to send. Moments are of `perf_counter_ns`, 0 where it has not come so far; `in_turn_ns` is when
+    it may begin to send.
     """
 
     __slots__ = (
-        *("block", "body", "size", "largest", "stream", "sent", "window", "closed_ns", "flow_ns", "waiter"),
+        *("block", "body", "packed", "unpacks", "size", "largest"),
+        *("stream", "sent", "window", "closed_ns", "flow_ns", "waiter"),
         *("connect_ns", "begun_ns", "stream_wait_ns", "in_turn_ns", "sent_ns", "first_ns"),
         *("headers", "trailers", "parts", "came", "error", "ended"),
     )
 
-    def __init__(self, block: bytes, body: bytes | memoryview, largest: int) -> None:
+    def __init__(
+        self,
+        block: bytes,
+        body: bytes | memoryview,
+        largest: int,
+        packed: bool = False,
+        unpacks: bool = False,
+    ) -> None:
         self.block, self.largest = block, largest
+        self.packed, self.unpacks = packed, unpacks
         self.body = memoryview(body)
         self.size = PREFIX_BYTES + len(body)
         self.connect_ns = 0
@@ -68,7 +79,8 @@ class Call:
         begun, self.sent = self.sent, self.sent + size
         if begun >= PREFIX_BYTES:
             return [self.body[begun - PREFIX_BYTES : self.sent - PREFIX_BYTES]]
-        prefix = (self.size - PREFIX_BYTES).to_bytes(PREFIX_BYTES, "big")[begun : self.sent]
+        told = self.packed << 32 | self.size - PREFIX_BYTES
+        prefix = told.to_bytes(PREFIX_BYTES, "big")[begun : self.sent]
         return [prefix, self.body[: max(0, self.sent - PREFIX_BYTES)]]
 
     def add_headers(self, block: bytes, last: bool) -> None:
@@ -101,7 +113,10 @@ class Call:
         fault = fault_of(headers, trailers)
         if fault is not None:
             raise fault
-        return GrpcAnswer(message_of(b"".join(self.parts)), headers, trailers)
+        packed, message = message_of(b"".join(self.parts))
+        if packed and not self.unpacks:
+            raise ValueError("a compressed answer, which was not asked for")
+        return GrpcAnswer(message, headers, trailers, packed)
 
     def phases_ns(self, received_ns: int) -> dict[str, int]:
         """The parts of its time until it was received: as `users.transport.base.Reply` has them.
@@ -125,11 +140,9 @@ class Call:
         return found
 
 
-def message_of(data: bytes) -> bytes:
-    """The one message of an answer, without its prefix. Raises ValueError."""
+def message_of(data: bytes) -> tuple[bool, bytes]:
+    """Whether the one message of an answer is compressed, and what follows its prefix. Raises ValueError."""
     size = int.from_bytes(data[1:PREFIX_BYTES], "big")
     if len(data) < PREFIX_BYTES or len(data) != PREFIX_BYTES + size:
         raise ValueError("an answer that is not one whole message")
-    if data[0]:
-        raise ValueError("a compressed answer, which was not asked for")
-    return data[PREFIX_BYTES:]
+    return bool(data[0]), data[PREFIX_BYTES:]

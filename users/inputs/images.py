@@ -8,21 +8,21 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import io
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import gevent
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from users.inputs.ids import encoder
+from users.inputs.pictures import CROP, ImageSetError, default_jpegs, picture_paths, read_jpeg
 from users.inputs.preparation import prepared
 from users.inputs.rows import (
     ContractLike,
@@ -40,22 +40,8 @@ POOL_BYTES = 256_000_000
 """Memory that a study's pictures may take in a worker: as files, as tensors, and as the requests of a
 cell, each on its own.
 """
-CROP = 224
-DEFAULT_COUNT = 64
-MOST_PIXELS = 40_000_000
-"""As many as the service accepts: a file of a few kilobytes may claim billions."""
-SUFFIXES = frozenset((".jpg", ".jpeg", ".png"))
-
-PHOTOGRAPHS = (
-    "astronaut.png", "brick.png", "camera.png", "chelsea.png", "clock_motion.png", "coffee.png", "coins.png",
-    "grass.png", "gravel.png", "hubble_deep_field.jpg", "ihc.png", "moon.png", "motorcycle_left.png",
-    "retina.jpg", "rocket.jpg",
-)  # fmt: skip
-SMALLEST_BYTES, TARGET_BYTES, LARGEST_BYTES = 5_000, 10_000, 15_000
-
-
-class ImageSetError(Exception):
-    """The pictures or the texts cannot be used; the text is a sentence for a person."""
+SIDES = range(64, 4097)
+"""Of the built-in photographs in pixels; of the largest it takes a worker seconds to make them."""
 
 
 @functools.cache
@@ -68,7 +54,9 @@ def captions() -> tuple[str, ...]:
 class ImageSet:
     """Pictures as JPEG files, and texts; what is made of them is kept, up to `pool_bytes`.
 
-    `jpegs`: n byte strings; `source`: where they come from. `len()` is the number of pictures.
+    `jpegs`: n byte strings; `source`: where they come from. `len()` is the number of pictures. `groups`: the
+    indices of each kind of picture, none where there is but one. One of each kind follows another, so that
+    the first pictures are some of each.
 
         images.tensor(contract.inputs[0], contract, (0, 1))  # float32 of shape [2, 3, 224, 224]
     """
@@ -77,6 +65,7 @@ class ImageSet:
     source: str
     texts: tuple[str, ...] = field(default_factory=captions)
     pool_bytes: int = POOL_BYTES
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
 
     def __len__(self) -> int:
         return len(self.jpegs)
@@ -87,10 +76,12 @@ class ImageSet:
 
     @property
     def sha256(self) -> str:
-        """A name for exactly these pictures in exactly this order, and for the texts if they are a user's."""
+        """A name for exactly these pictures in exactly this order, their kinds, and the texts of a user."""
         digest = hashlib.sha256()
         for jpeg in self.jpegs:
             digest.update(hashlib.sha256(jpeg).digest())
+        if self.groups:
+            digest.update(repr(sorted(self.groups.items())).encode())
         if self.texts != captions():
             digest.update(b"texts")
             for text in self.texts:
@@ -111,7 +102,22 @@ class ImageSet:
         rows = {form_of(one, contract): row_bytes(one) for one in contract.inputs if one.role in ROWS}
         row = sum(rows.values())
         items = map(len, map(str.encode, self.texts) if contract.of_text else self.jpegs)
-        return fitting((row + (size if files else 0) for size in items), self.pool_bytes)
+        fit = fitting((row + (size if files else 0) for size in items), self.pool_bytes)
+        return max(fit, self._least(contract))
+
+    def items(self, contract: ContractLike, kind: str = "") -> Sequence[int]:
+        """Over which items an endpoint's requests of one kind rotate: those of `count`; texts have no kind.
+
+        Raises ValueError.
+        """
+        count = self.count(contract)
+        if contract.of_text or not kind:
+            return range(count)
+        return [index for index in self.groups[kind] if index < count]
+
+    def _least(self, contract: ContractLike) -> int:
+        """So many of the first items are sent, however large they are: a picture of each kind."""
+        return 1 if contract.of_text else max(1, len(self.groups))
 
     def prepare(self, contract: ContractLike) -> None:
         """Make now whatever `tensor` will be asked for, which would else be made as requests are measured."""
@@ -141,7 +147,7 @@ class ImageSet:
 
     def _begun(self, one: InputLike, contract: ContractLike) -> Rows:
         items = len(self.texts if contract.of_text else self.jpegs)
-        count = min(items, max(1, self.pool_bytes // max(1, row_bytes(one))))
+        count = min(items, max(self._least(contract), self.pool_bytes // max(1, row_bytes(one))))
         return Rows(count, closed(one.shape), type_of(one), self._maker(one, contract))
 
     def _maker(self, one: InputLike, contract: ContractLike) -> Callable[[int], Any]:
@@ -209,19 +215,69 @@ def opened(jpeg: bytes) -> Image.Image:
     return Image.open(io.BytesIO(jpeg))
 
 
-def load_images(folder: str, texts: str = "", pool_bytes: int = POOL_BYTES) -> ImageSet:
+def load_images(
+    folder: str, texts: str = "", pool_bytes: int = POOL_BYTES, kinds: Sequence[str] = ()
+) -> ImageSet:
     """The pictures of `folder` and the lines of the file `texts`; the default ones where these are empty.
 
-    JPEG files travel as they are, PNG files re-encoded as JPEG. Raises ImageSetError.
+    JPEG files travel as they are, PNG files re-encoded as JPEG. `kinds` are names of folders in `folder`, or
+    sides of the default pictures in pixels; all have equal parts of the memory. Raises ImageSetError.
     """
     lines = read_texts(Path(texts), pool_bytes) if texts else captions()
-    if not folder:
-        jpegs, version = default_jpegs(DEFAULT_COUNT), importlib.metadata.version("scikit-image")
-        return ImageSet(tuple(jpegs), f"crops of scikit-image {version}'s photographs", lines, pool_bytes)
-    read = [read_jpeg(path) for path in picture_paths(Path(folder), pool_bytes)]
+    most = pool_bytes // max(1, len(kinds))
+    found = [
+        files_of(folder_of(folder, kind), most) if folder else default_jpegs(side_of(kind))
+        for kind in kinds or [""]
+    ]
+    jpegs, indices = in_turn(found)
+    groups = dict(zip(kinds, indices, strict=False))
+    told = ", ".join(f"{len(own)} of {kind}" for kind, own in groups.items())
+    source = f"{len(jpegs)} files of {Path(folder).name}/" if folder else photographs()
+    return ImageSet(jpegs, f"{source} ({told})" if told else source, lines, pool_bytes, groups)
+
+
+def photographs() -> str:
+    """Whose they are, and of which version."""
+    return f"crops of scikit-image {importlib.metadata.version('scikit-image')}'s photographs"
+
+
+def files_of(folder: Path, most_bytes: int) -> list[bytes]:
+    """The pictures of a folder as JPEG files, as far as they fit. Raises ImageSetError."""
+    read = [read_jpeg(path) for path in picture_paths(folder, most_bytes)]
     # Of PNG files it shows only now how large they are as JPEG.
-    jpegs = read[: fitting(map(len, read), pool_bytes)]
-    return ImageSet(tuple(jpegs), f"{len(jpegs)} files of {Path(folder).name}/", lines, pool_bytes)
+    return read[: fitting(map(len, read), most_bytes)]
+
+
+def in_turn(lists: Sequence[Sequence[bytes]]) -> tuple[tuple[bytes, ...], list[tuple[int, ...]]]:
+    """One of each list in turn, as long as it has any; and where in that the ones of each list are.
+
+    >>> in_turn([[b"a", b"b"], [b"c"]])
+    ((b'a', b'c', b'b'), [(0, 2), (1,)])
+    """
+    order = sorted((place, number) for number, one in enumerate(lists) for place in range(len(one)))
+    indices = [tuple(at for at, (_, of) in enumerate(order) if of == number) for number in range(len(lists))]
+    return tuple(lists[number][place] for place, number in order), indices
+
+
+def side_of(kind: str) -> int:
+    """The side of built-in photographs in pixels, by default 224. Raises ImageSetError."""
+    if kind and (not re.fullmatch("[1-9][0-9]{1,3}", kind) or int(kind) not in SIDES):
+        raise ImageSetError(
+            f"--picture-mix: {kind[:40]!r} is no side of 64 to 4,096 pixels; give e.g. 224:0.7,1024:0.3,"
+            " or with --images the names of its folders"
+        )
+    return int(kind or CROP)
+
+
+def folder_of(images: str, kind: str) -> Path:
+    """Where a kind of picture lies in the folder of all. Raises ImageSetError."""
+    found = Path(images) / kind
+    if kind and (kind == ".." or Path(kind).name != kind or not found.is_dir()):
+        raise ImageSetError(
+            f"--picture-mix: {kind[:40]!r} is no folder in --images {images}; name those in it that hold"
+            " JPEG or PNG files"
+        )
+    return found
 
 
 def read_texts(path: Path, most_bytes: int) -> tuple[str, ...]:
@@ -240,106 +296,3 @@ def read_texts(path: Path, most_bytes: int) -> tuple[str, ...]:
     if not any(lines):
         raise ImageSetError(f"--texts {path}: it has no text; give one on each line")
     return tuple(line for line in lines if line)
-
-
-def picture_paths(folder: Path, most_bytes: int = POOL_BYTES) -> list[Path]:
-    """JPEG and PNG files of a folder by name; evenly spread over it where all are more than the bound."""
-    if not folder.is_dir():
-        raise ImageSetError(f"--images {folder}: no such folder; name one that holds JPEG or PNG files")
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
-    if not found:
-        raise ImageSetError(f"--images {folder}: no .jpg, .jpeg or .png file in it")
-    return [found[index] for index in spread([size_of(path) for path in found], most_bytes)]
-
-
-def size_of(path: Path) -> int:
-    """The bytes of a file; 0 where nothing can be read, which shows when it is."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def spread(sizes: Sequence[int], most: int) -> list[int]:
-    """Indices evenly spread over files of these sizes, as many as make no more than `most`, but 1 at least.
-
-    >>> spread([2, 2, 2, 2], 8), spread([2, 2, 2, 2], 5), spread([9, 9], 5)
-    ([0, 1, 2, 3], [0, 2], [0])
-    """
-    count = len(sizes)
-    while True:
-        chosen = [number * len(sizes) // count for number in range(count)]
-        total = sum(sizes[index] for index in chosen)
-        if total <= most or count == 1:
-            return chosen
-        count = max(1, min(count - 1, count * most // total))
-
-
-def read_jpeg(path: Path) -> bytes:
-    """One picture as JPEG bytes; raises ImageSetError where the file is no picture."""
-    try:
-        if not path.is_file():
-            # A pipe would wait for a writer.
-            raise OSError("not a regular file")
-        gevent.sleep(0)
-        data = path.read_bytes()
-        with Image.open(io.BytesIO(data)) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise ImageSetError(f"--images: {path} has more than {MOST_PIXELS:,} pixels; scale it down")
-            image.load()
-            return data if image.format == "JPEG" else encode(image.convert("RGB"), 90)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise ImageSetError(f"--images: {path} is not a readable JPEG or PNG picture; remove it") from error
-
-
-def default_jpegs(count: int) -> list[bytes]:
-    """`count` distinct 224-pixel crops of photographs, each a JPEG of 5 to 15 KB."""
-    crops = [photograph_crops(photograph_folder() / name) for name in PHOTOGRAPHS]
-    # One of each photograph in turn: neighbours in the set come from unlike pictures.
-    in_turn = (crop for crop in itertools.chain(*itertools.zip_longest(*crops)) if crop is not None)
-    jpegs = (encode_near(crop, TARGET_BYTES) for crop in in_turn)
-    fit = (jpeg for jpeg in jpegs if SMALLEST_BYTES <= len(jpeg) <= LARGEST_BYTES)
-    found = list(itertools.islice(fit, count))
-    if len(found) < count:
-        raise ImageSetError(
-            f"scikit-image's photographs gave only {len(found)} of {count} pictures; use --images DIR"
-        )
-    return found
-
-
-def photograph_folder() -> Path:
-    """Where scikit-image keeps its pictures, found without importing it (which is slow)."""
-    spec = importlib.util.find_spec("skimage")
-    if spec is None or spec.origin is None:
-        raise ImageSetError(
-            "scikit-image is not installed; install requirements-client.lock or use --images DIR"
-        )
-    return Path(spec.origin).parent / "data"
-
-
-def photograph_crops(path: Path) -> list[Image.Image]:
-    """Squares of 224 pixels on a grid over a photograph, at most 8, overlapping by half at most."""
-    with Image.open(path) as photograph:
-        image = photograph.convert("RGB")
-    corners = [
-        (left, top)
-        for top in range(0, image.height - CROP + 1, CROP // 2)
-        for left in range(0, image.width - CROP + 1, CROP // 2)
-    ]
-    chosen = corners[:: max(1, len(corners) // 8)][:8]
-    return [image.crop((left, top, left + CROP, top + CROP)) for left, top in chosen]
-
-
-def encode_near(image: Image.Image, target_bytes: int) -> bytes:
-    """The JPEG of a quality from 30 to 95 whose size lies nearest to `target_bytes`."""
-    return min(
-        (encode(image, quality) for quality in range(30, 96, 5)),
-        key=lambda jpeg: abs(len(jpeg) - target_bytes),
-    )
-
-
-def encode(image: Image.Image, quality: int) -> bytes:
-    """JPEG bytes of a picture."""
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=quality)
-    return buffer.getvalue()

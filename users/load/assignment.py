@@ -31,6 +31,8 @@ PREPARED, LIBRARY = "prepared", "library"
 """The suite's own client, whose requests are made once, before any load, or the libraries that a plain client
 stands on, with each request made from its array during the measurement.
 """
+MOST_AT_ONCE = 4
+"""Cells that run at the same time."""
 DRAIN = "drain"
 LINE_BYTES = 64
 """Each body begins at a cache line of the processor."""
@@ -46,8 +48,8 @@ class Assignment:
     `golden`: float32 of shape [n, dimension], or None to skip that check. `images`: the pictures from which
     each request is rebuilt, or None to send the pool as it was prepared. Where requests are not all alike,
     `traffic` says in which order they are sent, and `classes` where those of each label are in the pool.
-    `scheduling` is of the suite's own gRPC. `sent` are the requests begun since the phase was entered, `under_way` those not yet ended, by
-    the phase in which they began.
+    `scheduling` is of the suite's own gRPC. `sent` are the requests begun since the phase was entered,
+    `under_way` those not yet ended, by the phase in which they began.
     """
 
     codec: Codec
@@ -59,6 +61,10 @@ class Assignment:
     min_cosine: float = 0.999
     images: ImageSet | None = None
     channels: str = PER_USER
+    think: str = ""
+    """As users.load.think reads it."""
+    user_seed: str = ""
+    """Of what is random in its users, a worker's own."""
     scheduling: str = SCHEDULING
     traffic: Traffic | None = None
     classes: Mapping[str, range] = field(default_factory=dict)

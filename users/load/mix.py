@@ -1,9 +1,9 @@
-"""A mix of requests: of which class the n-th request of a phase is; the same for each endpoint and any workers."""
+"""A mix of requests: of which class the n-th request of a phase is, whoever sends it, and to whom."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import fsum, isfinite
 from typing import Any, Protocol
 
@@ -57,7 +57,7 @@ class ClassSequence:
 
     def _shuffled(self, block: int) -> list[int]:
         ends = [round(bound * BLOCK * (block + 1)) - round(bound * BLOCK * block) for bound in self._bounds]
-        counts = [after - before for before, after in zip(ends, ends[1:], strict=False)]
+        counts = [after - before for before, after in pairwise(ends)]
         classes = [one for one, count in enumerate(counts) for _ in range(count)]
         random.Random(f"{self._seed}/{block}").shuffle(classes)
         return classes
@@ -160,7 +160,7 @@ def _parted(text: str) -> list[tuple[str, str, str]]:
 
 
 def chosen_by(orders: Mapping[str, Any]) -> Callable[[int], bool] | None:
-    """Which of a schedule's arrivals are an endpoint's, where it gets a share of them; None where it gets all.
+    """Which arrivals of a schedule are an endpoint's, where it gets a share of them; None where it gets all.
 
     `orders` have the `shares` of all endpoints, the `part` that is this one's, and the `split_seed`.
     """

@@ -13,7 +13,7 @@ import gevent
 from gevent.event import Event
 from gevent.lock import Semaphore
 
-from users.load.load_profile import parse
+from users.load.load_profile import LoadProfile, parse
 
 NS_PER_S = 1_000_000_000
 LOOK_UP_NS = NS_PER_S // 10
@@ -27,7 +27,7 @@ NEVER_NS = 1 << 62
 """The time of the next arrival after the end of a schedule: never."""
 
 
-class Turn(NamedTuple):
+class DueRequest(NamedTuple):
     """A request that is due: its intended start (`perf_counter_ns`), and its number in the phase, from 0."""
 
     intended_ns: int
@@ -53,8 +53,8 @@ class Pacer(ABC):
     """Those sent late although a user was free: this process was too slow."""
 
     @abstractmethod
-    def wait_turn(self) -> Turn | None:
-        """Block until a request is due; None once closed."""
+    def wait_turn(self, seat: int = 0) -> DueRequest | None:
+        """Block until a request is due of the user in that seat, from 0; None once closed."""
 
     @abstractmethod
     def reshare(self, index: int, of: int) -> None:
@@ -76,11 +76,11 @@ class ClosedPacer(Pacer):
     def __post_init__(self) -> None:
         self._number = self.index
 
-    def wait_turn(self) -> Turn:
+    def wait_turn(self, seat: int = 0) -> DueRequest:
         """Now."""
         number = self._number
         self._number += self.of
-        return Turn(time.perf_counter_ns(), number)
+        return DueRequest(time.perf_counter_ns(), number)
 
     def reshare(self, index: int, of: int) -> None:
         """Go on with the next number of that share."""
@@ -91,11 +91,57 @@ class ClosedPacer(Pacer):
         """Nothing to do: the assignment's start event holds the users."""
 
 
+@dataclass(kw_only=True)
+class CoursePacer(Pacer):
+    """Closed-loop load whose number of users follows a course from `start_ns` on, rounded up.
+
+    All `users` are there, ranked from 0 over all processes: the one in a seat has rank seat · of + index, and
+    sends while the course is above its rank. Its first request then is due at the moment from which on it is.
+    Of a process that has one user more than its share, that one has the last rank. The numbers are those of
+    `closed`.
+    """
+
+    paced = False
+    closed: ClosedPacer
+    course: LoadProfile
+    start_ns: int
+    users: int
+    clock: Callable[[], int] = time.perf_counter_ns
+    over: Event = field(default_factory=Event)
+
+    def wait_turn(self, seat: int = 0) -> DueRequest | None:
+        """Block until the user in that seat may send: now, or when the course rises above its rank."""
+        waited, share, allowed_ns = False, (-1, -1), NEVER_NS
+        while not self.over.is_set():
+            if share != (self.closed.index, self.closed.of):
+                share, allowed_ns = (self.closed.index, self.closed.of), self._allowed_ns(seat)
+            now_ns = self.clock()
+            wait_ns = allowed_ns - now_ns
+            if wait_ns <= 0:
+                return DueRequest(allowed_ns if waited else now_ns, self.closed.wait_turn().number)
+            waited = True
+            self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
+        return None
+
+    def _allowed_ns(self, seat: int) -> int:
+        rank = min(seat * self.closed.of + self.closed.index, self.users - 1)
+        found_s = self.course.above_from(rank, (self.clock() - self.start_ns) / NS_PER_S)
+        return NEVER_NS if found_s is None else self.start_ns + round(found_s * NS_PER_S)
+
+    def reshare(self, index: int, of: int) -> None:
+        """Take another share of the numbers, and other ranks."""
+        self.closed.reshare(index, of)
+
+    def close(self) -> None:
+        """End the phase: nobody waits any more."""
+        self.over.set()
+
+
 def offsets_ns(arrivals: str, rate: float, seed: str, profile: str = "") -> Iterator[int]:
     """Nanoseconds from the start of a phase to each of its arrivals, without end.
 
     `constant`: one every 1/rate seconds, without drift. `poisson`: exponential gaps of mean 1/rate, the same
-    for the same seed. With a `profile` in the words of users.load.load_profile, `rate` is its peak,
+    for the same seed. With a `profile` in the words of users.load.profile_text, `rate` is its peak,
     and it ends there.
 
     A rate that varies: arrival n is due when the rate's integral has come to n, or, for `poisson`, to the sum
@@ -142,7 +188,7 @@ class OpenPacer(Pacer):
         """Take another share from here on: a worker was lost."""
         self.index, self.of = index, of
 
-    def wait_turn(self) -> Turn | None:
+    def wait_turn(self, seat: int = 0) -> DueRequest | None:
         """Block until this worker's next arrival is due; None once the phase is over."""
         self._free += 1
         try:
@@ -151,7 +197,7 @@ class OpenPacer(Pacer):
         finally:
             self._free -= 1
 
-    def _next_turn(self) -> Turn | None:
+    def _next_turn(self) -> DueRequest | None:
         waited = False
         while not self.over.is_set():
             intended_ns = self._upcoming_ns()
@@ -163,7 +209,7 @@ class OpenPacer(Pacer):
             number, offset_ns = self._come()
             if -wait_ns <= self.patience_ns:
                 self.overslept += -wait_ns > LATE_NS and (waited or self._free > 1)
-                return Turn(intended_ns, number)
+                return DueRequest(intended_ns, number)
             self._drop(offset_ns)
         return None
 

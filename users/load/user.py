@@ -4,6 +4,7 @@ from locust import User, task
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from users.errors import ErrorKind, RequestError, request_error, short
 from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
+from users.load.think import parse
 from users.result import Result, row_of
 from users.transport.base import Reply, Transport
 from users.transport.connections import PER_USER
@@ -66,6 +68,7 @@ class InferenceUser(User):
         self.seat = next(self.mine.seats)
         self.mine.users += 1
         self.sampled_phase, self.answers = "", 0
+        self.thinks: Iterator[int] | None = None
         self.client = self._client()
         self.client.open()
         self.connected = False
@@ -93,15 +96,28 @@ class InferenceUser(User):
         """Send one request when the assignment's start event is open and the pacer gives the turn."""
         self.mine.start_event.wait()
         pacer = self.mine.pacer
-        turn = pacer.wait_turn()
+        turn = pacer.wait_turn(self.seat)
         if turn is None:
             return
+        think_ns = 0 if pacer.paced else self._think_ns()
         prepared, request_class = self.mine.request(turn.number)
-        result = self.request(prepared, turn.intended_ns, request_class)
+        result = self.request(prepared, turn.intended_ns, request_class, think_ns)
         if result.error is not None and not pacer.paced:
             gevent.sleep(PAUSE_AFTER_FAILURE_S)
+        if think_ns:
+            gevent.sleep(think_ns / 1e9)
 
-    def request(self, prepared: PreparedRequest, intended_ns: int, request_class: str = "") -> Result:
+    def _think_ns(self) -> int:
+        """How long this user waits after its next answer."""
+        if not self.mine.think:
+            return 0
+        if self.thinks is None:
+            self.thinks = parse(self.mine.think).times_ns(f"{self.mine.user_seed}/{self.seat}")
+        return next(self.thinks)
+
+    def request(
+        self, prepared: PreparedRequest, intended_ns: int, request_class: str = "", think_ns: int = 0
+    ) -> Result:
         """Send, stamp, check, report: one Result on every exit, an error, a timeout and a kill alike."""
         assignment, phase = self.mine, self.mine.phase
         reply: Reply | None = None
@@ -142,6 +158,7 @@ class InferenceUser(User):
                 server_ns=reply.server_ns if reply else {},
                 request_id=request_id,
                 request_class=request_class,
+                think_ns=think_ns,
             )
             self._report(result)
             assignment.under_way[phase] -= 1

@@ -10,6 +10,7 @@ import gevent
 from gevent.lock import BoundedSemaphore
 
 from users.codecs.base import PreparedRequest
+from users.codecs.packing import inflated
 from users.endpoint import Endpoint
 from users.http2.call import Call, GrpcAnswer
 from users.http2.connection import Http2Connection
@@ -108,6 +109,20 @@ def block_of(
     return request_block(path, endpoint.authority or endpoint.address, endpoint.tls, timeout_s, named)
 
 
+def encodings(compression: str) -> dict[str, str]:
+    """The metadata that says how messages are compressed, and may be in answers."""
+    if not compression:
+        return {}
+    return {"grpc-encoding": compression, "grpc-accept-encoding": f"identity,{compression}"}
+
+
+def unpacked(answer: GrpcAnswer, largest: int) -> GrpcAnswer:
+    """The answer as its server made it, of at most `largest` bytes. Raises ValueError."""
+    if not answer.packed:
+        return answer
+    return answer._replace(body=inflated(answer.body, answer.headers.get("grpc-encoding", ""), largest))
+
+
 class GrpcTransport(Transport):
     """Calls the codec's method with the bytes that it has prepared."""
 
@@ -122,7 +137,7 @@ class GrpcTransport(Transport):
     def open(self) -> None:
         """A channel of its own, or a place among shared ones; nothing is connected yet."""
         to, size = self.endpoint, self.channels.size
-        self._block = block_of(to, self.codec.path, self.timeout_s)
+        self._block = block_of(to, self.codec.path, self.timeout_s, encodings(self.codec.compression))
         if size:
             name = (to.address, to.authority, to.tls, to.security, self.scheduling, size)
             self._channel = SharedPlace(self.shared, name, size, lambda: GrpcChannel(to, self.scheduling))
@@ -135,14 +150,16 @@ class GrpcTransport(Transport):
         assert channel is not None, "call open() before send()"
         if isinstance(channel, SharedPlace):
             channel = channel.thing
-        call = Call(self._block, prepared.body, prepared.largest_reply)
+        packed, unpacks = bool(prepared.packing), bool(self.codec.compression)
+        call = Call(self._block, prepared.body, prepared.largest_reply, packed, unpacks)
         with self._deadline:
             answer = channel.exchange(call)
         received_ns = time.perf_counter_ns()
         phases_ns = call.phases_ns(received_ns)
+        size, answer = len(answer.body), unpacked(answer, prepared.largest_reply)
         embeddings = self._vectors(answer)
         phases_ns["decode"] = time.perf_counter_ns() - received_ns
-        return Reply(embeddings, len(answer.body), phases_ns, self.codec.server_ns(answer))
+        return Reply(embeddings, size, phases_ns, self.codec.server_ns(answer))
 
     def close(self) -> None:
         """Close the channel, or leave the shared ones."""

@@ -36,6 +36,7 @@ proxy from the environment is not part of what is tested, and must not get the t
 """
 CHANNEL_OPTIONS = (*JOINED_OPTIONS, ("grpc.use_local_subchannel_pool", 1))
 """Each channel with these has its own TCP connection."""
+COMPRESSIONS = {"": None, "gzip": grpc.Compression.Gzip, "deflate": grpc.Compression.Deflate}
 SPARE_THREADS = 8
 
 
@@ -74,6 +75,16 @@ def open_channel(endpoint: Endpoint, options: Options) -> grpc.Channel:
     return grpc.insecure_channel(endpoint.address, options=options)
 
 
+def compressing(options: Options, compression: str) -> Options:
+    """The options of a channel whose messages may be compressed both ways, if any are.
+
+    The limit of an answer then holds for its bytes on the wire, before grpcio unpacks it.
+    """
+    if not compression:
+        return options
+    return tuple((name, value) for name, value in options if "compress" not in name)
+
+
 def metadata_of(endpoint: Endpoint) -> Metadata:
     """What every call to an endpoint carries: token and headers; None without any. Raises SecurityError.
 
@@ -108,24 +119,28 @@ class GrpcLibrary(Transport):
         patch_grpc()
         GrpcLibrary.users += 1
         size_thread_pool(GrpcLibrary.users)
-        endpoint, channels = self.endpoint, self.channels
+        endpoint, channels, compression = self.endpoint, self.channels, self.codec.compression
         self._metadata = metadata_of(endpoint)
+        joined = channels.kind == SAME_ARGS
+        options = compressing(JOINED_OPTIONS if joined else CHANNEL_OPTIONS, compression)
         if channels.size:
-            name = (endpoint.address, endpoint.authority, endpoint.tls, endpoint.security, channels.size)
+            place = endpoint.address, endpoint.authority, endpoint.tls, endpoint.security
+            name = (*place, compression, channels.size)
             self._channel = SharedPlace(
-                self.shared, name, channels.size, lambda: open_channel(endpoint, CHANNEL_OPTIONS)
+                self.shared, name, channels.size, lambda: open_channel(endpoint, options)
             )
         else:
-            joined = channels.kind == SAME_ARGS
-            self._channel = open_channel(endpoint, JOINED_OPTIONS if joined else CHANNEL_OPTIONS)
+            self._channel = open_channel(endpoint, options)
 
     def exchange(self, prepared: PreparedRequest) -> Reply:
         """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving, nor
-        how long a call stood behind others of its channel.
+        how long a call stood behind others of its channel, nor what compression took, nor how large a
+        compressed answer was.
         """
         call = self._call or self._first_call()
         began_ns = time.perf_counter_ns()
-        body = call(bytes(prepared.body), timeout=self.timeout_s, metadata=self._metadata)
+        how = {"timeout": self.timeout_s, "metadata": self._metadata}
+        body = call(bytes(prepared.body), compression=COMPRESSIONS[self.codec.compression], **how)
         received_ns = time.perf_counter_ns()
         if len(body) > prepared.largest_reply:
             raise ValueError(f"an answer of {len(body):,} bytes")

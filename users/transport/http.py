@@ -10,6 +10,7 @@ from typing import ClassVar
 import gevent
 
 from users.codecs.base import PreparedRequest
+from users.codecs.packing import inflated
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.transport.base import Reply, Transport
@@ -124,12 +125,14 @@ class HttpTransport(Transport):
         """POST and parse. Raises RequestError on a status that means no answer."""
         assert self._connection is not None, "call open() before send()"
         answer = self._connection.post(self._path, prepared)
+        received_ns, size = time.perf_counter_ns(), len(answer.body)
+        if self.codec.compression and (encoding := answer.headers.get("content-encoding")):
+            answer.body = inflated(answer.body, encoding, prepared.largest_reply)
         if answer.status not in self._success:
             raise status_error(answer.status, bytes(answer.body), answer.headers)
-        received_ns = time.perf_counter_ns()
         embeddings = self._vectors(answer)
         answer.phases_ns["decode"] = time.perf_counter_ns() - received_ns
-        return Reply(embeddings, len(answer.body), answer.phases_ns, self.codec.server_ns(answer))
+        return Reply(embeddings, size, answer.phases_ns, self.codec.server_ns(answer))
 
     def close(self) -> None:
         """Close the connection, or leave the shared ones."""

@@ -30,6 +30,7 @@ STEPS_KNOWN = "steps"
 """The key of an endpoint's settings for the steps of its model's ensemble, read before any load."""
 BESIDE = ("python", "dali")
 """Backends of Triton that prepare the input of others."""
+REGIONS = "/v2/systemsharedmemory"
 Answer = Mapping[str, Any]
 """An answer in its HTTP form."""
 
@@ -65,14 +66,34 @@ class OverHttp:
 
     def load(self, model: str, given: Mapping[str, str]) -> None:
         """Load a model with what is given. Raises TargetError with the server's words."""
-        path = f"/v2/repository/models/{model}/load"
-        answer = self._connection.ask("POST", path, {"parameters": given}, control=True)
+        self._do(f"/v2/repository/models/{model}/load", {"parameters": given})
+
+    def regions(self) -> list[str]:
+        """The names of the regions of system shared memory that it knows. Raises TargetError."""
+        told = self._asked("GET", f"{REGIONS}/status")
+        return [str(one["name"]) for one in told]
+
+    def register(self, name: str, key: str, size: int) -> None:
+        """Have it map a region of that key and size. Raises TargetError with the server's words."""
+        self._do(f"{REGIONS}/region/{name}/register", {"key": key, "offset": 0, "byte_size": size})
+
+    def unregister(self, name: str) -> None:
+        """Have it forget a region, which need not be there. Raises TargetError."""
+        self._do(f"{REGIONS}/region/{name}/unregister", {})
+
+    def _do(self, path: str, given: Mapping[str, Any]) -> None:
+        self._asked("POST", path, given)
+
+    def _asked(self, method: str, path: str, given: Mapping[str, Any] | None = None) -> Any:
+        """The answer to a request with the secret; nothing where it has none. Raises TargetError."""
+        answer = self._connection.ask(method, path, given, control=True)
         if not answer.ok:
             try:
                 why = str(answer.json()["error"])
             except (ValueError, KeyError, TypeError):
                 why = f"HTTP {answer.status}"
             raise TargetError(why)
+        return answer.json() if answer.text else None
 
 
 class OverGrpc:
@@ -108,6 +129,15 @@ class OverGrpc:
             name: service_pb2.ModelRepositoryParameter(string_param=text) for name, text in given.items()
         }
         self._ask("RepositoryModelLoad", model_name=model, parameters=typed)
+
+    def regions(self) -> list[str]:
+        return list(self._ask("SystemSharedMemoryStatus").get("regions", ()))
+
+    def register(self, name: str, key: str, size: int) -> None:
+        self._ask("SystemSharedMemoryRegister", name=name, key=key, byte_size=size)
+
+    def unregister(self, name: str) -> None:
+        self._ask("SystemSharedMemoryUnregister", name=name)
 
 
 def place_of(model: str, version: str) -> str:

@@ -293,12 +293,12 @@ class Peer:
         self.until(lambda: stream in self.streams and self.streams[stream].reset is not None)
         return self.streams[stream].reset
 
-    def whole(self, stream: int) -> bytes:
-        """The message of a stream, once it is all there."""
+    def whole(self, stream: int, packed: bool = False) -> bytes:
+        """The message of a stream, once it is all there; `packed`: it must say that it is compressed."""
         self.until(lambda: stream in self.streams and self.streams[stream].ended)
         flag, size = struct.unpack(">BI", self.streams[stream].body[:5])
         body = bytes(self.streams[stream].body[5:])
-        assert (flag, size) == (0, len(body))
+        assert (flag, size) == (packed, len(body))
         return body
 
     def uploaded(self, stream: int) -> int:

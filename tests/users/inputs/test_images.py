@@ -3,13 +3,15 @@
 import hashlib
 import io
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from users.contract import Contract, Input
-from users.inputs.images import ImageSet, ImageSetError, captions, load_images, picture_paths, spread
+from users.inputs.images import ImageSet, captions, load_images, opened
+from users.inputs.pictures import ImageSetError, picture_paths, spread
 
 PIXELS = Input("input", "FP32", (3, 224, 224), "picture", "NCHW")
 CONTRACT = Contract((PIXELS,))
@@ -41,7 +43,7 @@ def test_folder_of_jpeg_and_png(tmp_path: Path) -> None:
 def test_a_large_folder_is_sampled_evenly(tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"{number:03}.jpg").write_bytes(bytes(100))
-    assert len(picture_paths(tmp_path)) == len(picture_paths(tmp_path, 30_000)) == 300
+    assert len(picture_paths(tmp_path, 30_000)) == 300
     taken = [int(path.stem) for path in picture_paths(tmp_path, 25_699)]
     assert len(taken) == 256
     assert taken[:7] == [0, 1, 2, 3, 4, 5, 7]
@@ -131,3 +133,88 @@ def test_bad_folders(tmp_path: Path, files: dict[str, bytes], sentence: str) -> 
         load_images(str(tmp_path))
     with pytest.raises(ImageSetError, match="no such folder"):
         load_images(str(tmp_path / "none"))
+
+
+def test_a_mix_of_the_built_in_photographs() -> None:
+    images = load_images("", kinds=("64", "224", "640"))
+    sizes = {kind: {opened(images.jpegs[at]).size for at in own} for kind, own in images.groups.items()}
+    assert sizes == {"64": {(64, 64)}, "224": {(224, 224)}, "640": {(640, 640)}}
+    assert [images.groups[kind][:3] for kind in images.groups] == [(0, 3, 6), (1, 4, 7), (2, 5, 8)]
+    assert tuple(images.jpegs[at] for at in images.groups["224"]) == load_images("").jpegs
+    assert sorted(itertools.chain(*images.groups.values())) == list(range(len(images)))
+    fewer = len(images.groups["640"])
+    assert 15 <= fewer < 64
+    assert len(set(images.jpegs)) == len(images) == 128 + fewer
+    assert images.source.endswith(f"'s photographs (64 of 64, 64 of 224, {fewer} of 640)")
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """Six small pictures and two large ones, each kind in a folder, beside one without pictures."""
+    for kind, side, names in (("small", 60, "abcdef"), ("large", 240, "gh")):
+        (tmp_path / kind).mkdir()
+        for name in names:
+            Image.effect_noise((side, side), 60).save(tmp_path / kind / f"{name}.jpg")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def test_a_mix_of_folders(folders: Path) -> None:
+    images = load_images(str(folders), kinds=("small", "large"))
+    assert images.groups == {"small": (0, 2, 4, 5, 6, 7), "large": (1, 3)}
+    files = [folders / f"{name}.jpg" for name in ("small/a", "large/g", "small/b", "large/h", "small/c")]
+    assert images.jpegs[:5] == tuple(file.read_bytes() for file in files)
+    assert images.source == f"8 files of {folders.name}/ (6 of small, 2 of large)"
+    others = [("large", "small"), ("small",)]
+    assert (
+        len({load_images(str(folders), kinds=kinds).sha256 for kinds in [("small", "large"), *others]}) == 3
+    )
+    apart = replace(images, groups={"small": (0,), "large": tuple(range(1, 8))})
+    assert apart.sha256 != images.sha256 != replace(images, groups={}).sha256
+
+
+def test_kinds_share_the_memory(folders: Path) -> None:
+    size = (folders / "large" / "g.jpg").stat().st_size
+    images = load_images(str(folders), pool_bytes=2 * size, kinds=("small", "large"))
+    assert [len(own) for own in images.groups.values()] == [6, 1]
+
+
+ROW = 4 * 3 * 224 * 224
+CAPTIONS = Contract((Input("text", "BYTES", (1,), "text"),))
+
+
+@pytest.mark.parametrize(
+    ("rows", "small", "large"), [(9, [0, 2, 4, 5, 6, 7], [1, 3]), (3, [0, 2], [1]), (1, [0], [1])]
+)
+def test_each_kind_has_pictures_however_few_tensors_fit(
+    folders: Path, rows: int, small: list[int], large: list[int]
+) -> None:
+    images = replace(load_images(str(folders), kinds=("small", "large")), pool_bytes=rows * ROW)
+    assert (images.items(CONTRACT, "small"), images.items(CONTRACT, "large")) == (small, large)
+    assert list(images.items(CONTRACT)) == sorted(small + large)
+    assert images.tensor(PIXELS, CONTRACT, large).shape == (len(large), 3, 224, 224)
+
+
+def test_texts_have_no_kind(folders: Path) -> None:
+    images = replace(load_images(str(folders), kinds=("small", "large")), texts=("a", "b", "c"))
+    assert list(images.items(CAPTIONS, "large")) == [0, 1, 2]
+    few = replace(images, pool_bytes=1)
+    assert (list(few.items(CAPTIONS, "large")), few.items(CONTRACT, "large")) == ([0], [1])
+    assert list(load_images("").items(CONTRACT)) == list(range(64))
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        *(
+            (kind, "is no side of 64 to 4,096 pixels")
+            for kind in ("63", "4097", "0224", "1e3", "small", "²²4")
+        ),
+        *((kind, "is no folder in --images") for kind in ("huge", "..", "small/a.jpg", "small/", ".")),
+        ("empty", "no .jpg, .jpeg or .png file in it"),
+    ],
+)
+def test_bad_kinds(folders: Path, kind: str, sentence: str) -> None:
+    folder = "" if "side" in sentence else str(folders)
+    with pytest.raises(ImageSetError, match=f"^--(picture-mix|images).*{sentence}"):
+        load_images(folder, kinds=("small", kind) if folder else ("224", kind))

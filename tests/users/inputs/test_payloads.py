@@ -16,7 +16,7 @@ from users.codecs.v2_http import V2Http
 from users.contract import Contract, Input
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
-from users.inputs.images import encode as jpeg_of
+from users.inputs.pictures import encode as jpeg_of
 from users.inputs.preparation import CLIP, prepared
 
 FILES = Contract((Input("input", "BYTES", (1,), "jpeg"),), output="embedding")

@@ -11,7 +11,8 @@ from PIL import Image
 
 from users.contract import Contract, Input, Role
 from users.inputs import images as images_module
-from users.inputs.images import ImageSet, encode
+from users.inputs.images import ImageSet
+from users.inputs.pictures import encode
 from users.inputs.preparation import CLIP, PRESETS, prepared
 from users.inputs.rows import random_row, row_bytes
 

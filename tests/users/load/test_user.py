@@ -23,7 +23,9 @@ from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.load import user as user_module
 from users.load.assignment import Assignment
-from users.load.pacing import NS_PER_S, OpenPacer
+from users.load.mix import mix_of
+from users.load.pacing import NS_PER_S, ClosedPacer, OpenPacer
+from users.load.think import ThinkTime
 from users.load.user import InferenceUser
 from users.result import Result
 from users.transport.base import Reply, Transport
@@ -142,14 +144,66 @@ def test_checks_are_in_no_requests_time(user: ScriptedUser, monkeypatch: pytest.
     assert user.ask(unit(3)).end_ns <= checked_ns[0] <= checked_ns[1]
 
 
-def test_users_begin_with_different_requests_and_go_on_in_turn(user: ScriptedUser) -> None:
+class Recording(ScriptedUser):
+    """Notes which request it would send, and of which class."""
+
+    sent: ClassVar[list[tuple[int, str]]] = []
+
+    def request(
+        self, prepared: PreparedRequest, intended_ns: int, request_class: str = "", think_ns: int = 0
+    ) -> Result:
+        self.sent.append((prepared.indices[0], request_class))
+        return super().request(prepared, intended_ns, request_class, think_ns)
+
+
+def sent_by(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, index: int, of: int, count: int
+) -> list[Any]:
+    """What two users of a worker send in turn, in a phase that just began."""
+    monkeypatch.setattr(Recording, "sent", [])
+    user.mine.enter("measure", ClosedPacer(index, of), "seed")
+    for one in (Recording(user.environment), Recording(user.environment)):
+        one.on_start()
+        Scripted.script = [unit(3)] * count
+        for _ in range(count):
+            one.infer()
+        one.on_stop()
+    return Recording.sent
+
+
+def test_which_request_is_sent_follows_from_its_number_alone(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     user.mine.pool[:] = [PreparedRequest(b"", (number,)) for number in range(3)]
-    sent = []
-    for _ in range(4):
-        other = ScriptedUser(user.environment)
-        other.on_start()
-        sent.append((other.seat, [next(other.requests).indices[0] for _ in range(4)]))
-    assert sent == [(1, [1, 2, 0, 1]), (2, [2, 0, 1, 2]), (3, [0, 1, 2, 0]), (4, [1, 2, 0, 1])]
+    monkeypatch.setattr(Recording, "assignment", user.mine)
+    assert sent_by(user, monkeypatch, 0, 1, 4) == [(number % 3, "") for number in range(8)]
+    for index in range(2):
+        assert sent_by(user, monkeypatch, index, 2, 2) == [(n % 3, "") for n in range(index, 8, 2)]
+
+
+def test_each_class_of_a_mix_goes_through_its_own_requests(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, fired: Fired
+) -> None:
+    user.mine.pool[:] = [PreparedRequest(b"", (number,)) for number in range(5)]
+    user.mine.traffic, user.mine.classes = mix_of("1:0.5,2:0.5", "", 2), {"b1": range(2), "b2": range(2, 5)}
+    monkeypatch.setattr(Recording, "assignment", user.mine)
+    whole = list(sent_by(user, monkeypatch, 0, 1, 10))
+    assert [event["result"].request_class for event in fired] == [label for _, label in whole]
+    assert {label for _, label in whole} == {"b1", "b2"}
+    own = user.mine.classes
+    assert whole == [(own[label][n % len(own[label])], label) for n, (_, label) in enumerate(whole)]
+    assert [list(sent_by(user, monkeypatch, index, 2, 5)) for index in range(2)] == [whole[::2], whole[1::2]]
+    user.mine.enter("warm-up", ClosedPacer(), "another seed")
+    assert [user.mine.request(n)[1] for n in range(20)] != [label for _, label in whole]
+
+
+def test_an_assignment_knows_how_many_users_it_has(user: ScriptedUser) -> None:
+    other = ScriptedUser(user.environment)
+    assert user.mine.users == 1
+    other.on_start()
+    assert user.mine.users == 2
+    other.on_stop()
+    assert user.mine.users == 1
 
 
 def test_of_a_batch_its_items_and_each_row_count(user: ScriptedUser) -> None:
@@ -336,7 +390,7 @@ def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyP
     assert one.mine.start_event.is_set()
     assert one.mine.channels == "pool:2"
     one.on_start()
-    assert one.request(next(one.requests), 0).error is not None
+    assert one.request(one.mine.request(5)[0], 0).error is not None
     one.on_stop()
 
 
@@ -387,3 +441,22 @@ def test_a_host_without_its_port_is_refused(host: str) -> None:
     plain = type("Plain", (TritonGrpcUser,), {"host": host})
     with pytest.raises(ValueError, match="Plain needs a `host` with its port"):
         plain(Environment(user_classes=[plain])).on_start()
+
+
+def test_a_user_thinks_after_each_answer_of_closed_load(
+    user: ScriptedUser, fired: Fired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(user_module.gevent, "sleep", slept.append)
+    monkeypatch.setattr(user_module, "PAUSE_AFTER_FAILURE_S", 9)
+    user.mine.think, user.mine.user_seed = "exponential:0.5", "7/0"
+    Scripted.script = [unit(3), ConnectionResetError(104, "gone"), unit(3), unit(3)]
+    for _ in range(3):
+        user.infer()
+    first, second, third = itertools.islice(ThinkTime(0.5, True).times_ns(f"7/0/{user.seat}"), 3)
+    assert slept == [first / 1e9, 9, second / 1e9, third / 1e9]
+    offsets = iter([0])
+    user.mine.enter("measure", OpenPacer(offsets, time.perf_counter_ns(), 0, 1, NS_PER_S))
+    user.infer()
+    assert len(slept) == 4, "arrivals do not wait for it"
+    assert [event["result"].think_ns for event in fired] == [first, second, third, 0]

@@ -1,0 +1,151 @@
+"""Pictures as JPEG files: those of a folder, and crops of the photographs that scikit-image has."""
+
+import importlib.util
+import io
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import gevent
+from PIL import Image
+
+CROP = 224
+DEFAULT_COUNT = 64
+MOST_PIXELS = 40_000_000
+"""As many as the service accepts: a file of a few kilobytes may claim billions."""
+SUFFIXES = frozenset((".jpg", ".jpeg", ".png"))
+
+PHOTOGRAPHS = (
+    "astronaut.png", "brick.png", "camera.png", "chelsea.png", "clock_motion.png", "coffee.png", "coins.png",
+    "grass.png", "gravel.png", "hubble_deep_field.jpg", "ihc.png", "moon.png", "motorcycle_left.png",
+    "retina.jpg", "rocket.jpg",
+)  # fmt: skip
+SMALLEST_BYTES, TARGET_BYTES, LARGEST_BYTES = 5_000, 10_000, 15_000
+"""Of a crop of 224 pixels."""
+
+
+class ImageSetError(Exception):
+    """The pictures or the texts cannot be used; the text is a sentence for a person."""
+
+
+def picture_paths(folder: Path, most_bytes: int) -> list[Path]:
+    """JPEG and PNG files of a folder by name; evenly spread over it where all are more than the bound."""
+    if not folder.is_dir():
+        raise ImageSetError(f"--images {folder}: no such folder; name one that holds JPEG or PNG files")
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    if not found:
+        raise ImageSetError(f"--images {folder}: no .jpg, .jpeg or .png file in it")
+    return [found[index] for index in spread([size_of(path) for path in found], most_bytes)]
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file; 0 where nothing can be read, which shows when it is."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def spread(sizes: Sequence[int], most: int) -> list[int]:
+    """Indices evenly spread over files of these sizes, as many as make no more than `most`, but 1 at least.
+
+    >>> spread([2, 2, 2, 2], 8), spread([2, 2, 2, 2], 5), spread([9, 9], 5)
+    ([0, 1, 2, 3], [0, 2], [0])
+    """
+    count = len(sizes)
+    while True:
+        chosen = [number * len(sizes) // count for number in range(count)]
+        total = sum(sizes[index] for index in chosen)
+        if total <= most or count == 1:
+            return chosen
+        count = max(1, min(count - 1, count * most // total))
+
+
+def read_jpeg(path: Path) -> bytes:
+    """One picture as JPEG bytes; raises ImageSetError where the file is no picture."""
+    try:
+        if not path.is_file():
+            # A pipe would wait for a writer.
+            raise OSError("not a regular file")
+        gevent.sleep(0)
+        data = path.read_bytes()
+        with Image.open(io.BytesIO(data)) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ImageSetError(f"--images: {path} has more than {MOST_PIXELS:,} pixels; scale it down")
+            image.load()
+            return data if image.format == "JPEG" else encode(image.convert("RGB"), 90)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ImageSetError(f"--images: {path} is not a readable JPEG or PNG picture; remove it") from error
+
+
+def default_jpegs(side: int = CROP) -> list[bytes]:
+    """At most 64 distinct squares of photographs, each a JPEG of `side` pixels; exactly 64 up to 224 pixels.
+
+    They are cut at `side` pixels, or, where the photograph is smaller, as large as it is; below 224 pixels,
+    at 224; and then scaled. A square's quality is that at which it would come nearest to 10 KB at 224 pixels.
+    """
+    crops = [photograph_crops(photograph_folder() / name, side) for name in PHOTOGRAPHS]
+    # One of each photograph in turn: neighbours in the set come from unlike pictures.
+    in_turn = (crop for crop in itertools.chain(*itertools.zip_longest(*crops)) if crop is not None)
+    sized = (jpeg for crop in in_turn if (jpeg := of_side(crop, side)))
+    found = list(itertools.islice(sized, DEFAULT_COUNT))
+    least = DEFAULT_COUNT if side <= CROP else 1
+    if len(found) < least:
+        raise ImageSetError(
+            f"scikit-image's photographs gave only {len(found)} of {least} pictures; use --images DIR"
+        )
+    return found
+
+
+def of_side(crop: Image.Image, side: int) -> bytes:
+    """The JPEG of a square scaled to `side` pixels; empty where it is not of 5 to 15 KB at 224 pixels."""
+    gevent.sleep(0)  # large pictures take long, and Locust's heartbeat must go on
+    jpeg, quality = encode_near(scaled(crop, CROP), TARGET_BYTES)
+    if not SMALLEST_BYTES <= len(jpeg) <= LARGEST_BYTES:
+        return b""
+    return jpeg if side == CROP else encode(scaled(crop, side), quality)
+
+
+def scaled(image: Image.Image, side: int) -> Image.Image:
+    """A square picture with sides of so many pixels."""
+    return image if image.width == side else image.resize((side, side), Image.Resampling.BICUBIC)
+
+
+def photograph_folder() -> Path:
+    """Where scikit-image keeps its pictures, found without importing it (which is slow)."""
+    spec = importlib.util.find_spec("skimage")
+    if spec is None or spec.origin is None:
+        raise ImageSetError(
+            "scikit-image is not installed; install requirements-client.lock or use --images DIR"
+        )
+    return Path(spec.origin).parent / "data"
+
+
+def photograph_crops(path: Path, side: int = CROP) -> list[Image.Image]:
+    """Squares on a grid over a photograph, at most 8, overlapping by half at most.
+
+    Of `side` pixels, but not less than 224, nor more than the photograph has.
+    """
+    with Image.open(path) as photograph:
+        image = photograph.convert("RGB")
+    cut = max(CROP, min(side, *image.size))
+    corners = [
+        (left, top)
+        for top in range(0, image.height - cut + 1, cut // 2)
+        for left in range(0, image.width - cut + 1, cut // 2)
+    ]
+    chosen = corners[:: max(1, len(corners) // 8)][:8]
+    return [image.crop((left, top, left + cut, top + cut)) for left, top in chosen]
+
+
+def encode_near(image: Image.Image, target_bytes: int) -> tuple[bytes, int]:
+    """The JPEG of a quality from 30 to 95 whose size lies nearest to `target_bytes`, and that quality."""
+    made = ((encode(image, quality), quality) for quality in range(30, 96, 5))
+    return min(made, key=lambda one: abs(len(one[0]) - target_bytes))
+
+
+def encode(image: Image.Image, quality: int) -> bytes:
+    """JPEG bytes of a picture."""
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()

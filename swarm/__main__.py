@@ -1,4 +1,4 @@
-"""`python -m swarm run|probe|hosts|link`: studies on client hosts, endpoints, the hosts, emulated links."""
+"""`python -m swarm run|probe|hosts|link|trace`: studies, endpoints, client hosts, emulated links, traces."""
 
 import importlib
 import sys
@@ -19,6 +19,7 @@ COMMANDS = {
     ),
     "hosts": ("swarm.hosts.command", "check client hosts, prepare those reached by ssh"),
     "link": ("swarm.links.command", "list emulated links, measure one, or run a command over it"),
+    "trace": ("swarm.traces.command", "make traces of requests, convert access logs to them, show one"),
 }
 USAGE, INTERRUPTED = 2, 130
 

@@ -12,9 +12,8 @@ from swarm.distributed.protocol import PROGRESS, RECORDS, are_records, careful, 
 from swarm.distributed.raw_results import RawResults
 
 
-
 @dataclass
-class Progress:
+class PhaseProgress:
     """What came back in the current phase of a run, by worker as they tell it, and by windows."""
 
     phase: str
@@ -29,7 +28,7 @@ class Collector:
     def __init__(self, runner: Runner, name_of: Callable[[str], str]) -> None:
         self._name_of = name_of
         self._ledger: LedgerWriter | None = None
-        self._current: dict[Tag, Progress] = {}
+        self._current: dict[Tag, PhaseProgress] = {}
         """Of the runs under way."""
         self._begun: set[Tag] = set()
         self._ended: set[Tag] = set()
@@ -55,7 +54,7 @@ class Collector:
 
     def begin_phase(self, runs: Iterable[Tag], phase: str) -> None:
         """Count afresh for a phase of the runs that are under way at the same time."""
-        self._current = {tag: Progress(phase) for tag in runs}
+        self._current = {tag: PhaseProgress(phase) for tag in runs}
         self._begun |= self._current.keys()
 
     def ok(self, tag: Tag) -> int:

@@ -6,10 +6,14 @@ from typing import Any
 
 from swarm.distributed.recorder import PhaseCounts, Recorder
 from users.load.assignment import DRAIN, Assignment
+from users.load.load_profile import parse
 from users.load.mix import chosen_by
-from users.load.pacing import ClosedPacer, OpenPacer, Pacer, offsets_ns
+from users.load.pacing import ClosedPacer, CoursePacer, OpenPacer, Pacer, offsets_ns
+from users.load.replay import Replay
+from users.result import MEASURE
 
 OF_PACER = ("due", "dropped", "overslept")
+
 
 class CellPart:
     """Enters the phases of an assignment, and reports on the one that ended; times are `perf_counter_ns`."""
@@ -40,14 +44,26 @@ class CellPart:
 
     def _enter(self, orders: Mapping[str, Any], start_ns: int, share: tuple[int, int]) -> None:
         self._entered_ns = start_ns
+        self.assignment.user_seed = f"{orders['order_seed']}/{share[0]}"
         self.assignment.enter(orders["phase"], self._pacer(orders, share), orders["order_seed"])
 
     def _pacer(self, orders: Mapping[str, Any], share: tuple[int, int]) -> Pacer:
         """What starts the users' requests: a phase with `arrivals` is open-loop."""
         index, of = share
+        if not orders["arrivals"] and orders["profile"]:
+            return CoursePacer(
+                closed=ClosedPacer(index, max(1, of)),
+                course=parse(orders["profile"], orders["rate"]),
+                start_ns=self._entered_ns,
+                users=orders["users"],
+            )
         if not orders["arrivals"]:
             return ClosedPacer(index, max(1, of))
-        offsets = offsets_ns(orders["arrivals"], orders["rate"], orders["seed"], orders["profile"])
+        traffic = self.assignment.traffic
+        if isinstance(traffic, Replay) and orders["phase"] == MEASURE:
+            offsets = traffic.offsets_ns()
+        else:
+            offsets = offsets_ns(orders["arrivals"], orders["rate"], orders["seed"], orders["profile"])
         patience_ns = round(self.assignment.timeout_s * 1e9)
         return OpenPacer(offsets, self._entered_ns, index, of, patience_ns, split=chosen_by(orders))
 

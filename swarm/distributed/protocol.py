@@ -9,7 +9,7 @@ from reports.fold.records import readable
 from reports.histogram.codec import Room
 from reports.ledger.ledger import Record
 from reports.ledger.records import check_record
-from reports.ledger.results import NUMBERS, OTHERS
+from reports.ledger.results import LATER_TEXTS, NUMBERS, OTHERS
 from users.errors import ErrorKind
 
 ASK, REPLY, HELLO = "swarm-ask", "swarm-reply", "swarm-hello"
@@ -27,14 +27,14 @@ Form = Callable[[Any], bool]
 KINDS_OF_ERRORS = frozenset(map(str, ErrorKind))
 HISTOGRAM = "HIST"
 """The first characters of every encoded histogram."""
-COLUMNS = {*NUMBERS, *OTHERS}
+COLUMNS = {*NUMBERS, *OTHERS, *LATER_TEXTS}
 DRAINED = (
     *("users", "users_ns", "finished", "abandoned", "other_phases"),
     *("sent", "phase_ns", "due", "dropped", "overslept"),
 )
-"""What a drained worker reports: `users_ns` is the time of all users together, from each one's first start in
-the phase to its next one after it, or its last end; `other_phases` are requests of those that a server may
-have counted in it.
+"""What a drained worker reports of each cell: `users_ns` is the time of all users together, from each one's
+first start in the phase to its next one after it, or its last end; `other_phases` are requests of those that
+a server may have counted in it.
 """
 
 
@@ -113,6 +113,8 @@ def are_columns(value: Any) -> bool:
         return False
     if len({len(values) for values in value.values()}) != 1:
         return False
+    if not all(map(is_text, value["request_class"])):
+        return False
     # One value that an array does not take would leave columns of different lengths.
     return all(one is None or is_whole(one) for name in NUMBERS for one in value[name])
 
@@ -146,7 +148,9 @@ are_records = table(
     records=lambda found: listed(is_record)(found) and are_readable(found), raw=listed(are_rows)
 )
 is_progress = table(**OF_RUN, ok=is_count, failed=is_count)
-is_parting = table(**dict.fromkeys(DRAINED, lambda value: value is None or is_number(value)))
+is_parting = table(
+    parts=listed(table(**dict.fromkeys(DRAINED, lambda value: value is None or is_number(value))))
+)
 is_question = table(op=is_text, seq=is_whole)
 
 

@@ -12,7 +12,10 @@ import numpy as np
 from reports.ledger.results import COLUMNS, FILE_NAME, NUMBERS, PHASES
 from users.result import Result
 
-AS_THEY_ARE = ("user", "images", "request_bytes", "response_bytes", "abandoned", "request_id")
+AS_THEY_ARE = (
+    *("user", "images", "request_bytes", "response_bytes", "abandoned"),
+    *("request_id", "request_class"),
+)
 """Columns that a Result itself has."""
 UNKNOWN = -(1 << 63)
 """Stands for an empty place in a column of numbers."""
@@ -76,7 +79,7 @@ class RawResults:
 
     def __init__(self, most: int) -> None:
         self._left = most
-        self._names = {name: NameColumn() for name in ("cell", "worker", "error")}
+        self._names = {name: NameColumn() for name in ("cell", "worker", "error", "request_class")}
         self._numbers = {name: array("q") for name in ("repeat", *NUMBERS)}
         self._abandoned = array("b")
         self._ids: dict[int, str] = {}

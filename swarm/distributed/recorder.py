@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports.histogram import codec
+from reports.slo import Slo
 from swarm.clock import NS_PER_S, wall_ns
 from swarm.distributed.raw_results import Rows, packed
 from users.errors import ErrorKind, RequestError
@@ -17,13 +18,42 @@ from users.result import Result
 
 Key = tuple[str, int, str, int]
 """cell, repeat, phase, second (of the wall clock, in which a Result ended or its images were worked on)"""
-OWN = frozenset({"times", "made_in"})
-"""What a Window has for itself; the rest is in its record."""
+OWN = frozenset({"times", "made_in", "classes"})
+"""What a Window has for itself, or as a part; the rest is in its record."""
 SELDOM = frozenset({"failure_codes", "refused_for", "retry_after", "retry_after_s"})
 """What a record has only where there is some: few windows have refusals."""
 MILLI = 1_000
 SPREAD_S = 60
 """Seconds that a request's images are spread over, at most."""
+
+
+@dataclass
+class ClassWindow:
+    """Requests of one class in a Window; `good` ones were within the SLO, None without one."""
+
+    ok: int = 0
+    failures: int = 0
+    images: int = 0
+    good: int | None = None
+    latency_ns: array[int] = field(default_factory=lambda: array("q"))
+    service_ns: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, result: Result) -> None:
+        """Count one Result that was not abandoned."""
+        if result.error is not None:
+            self.failures += 1
+            return
+        self.ok += 1
+        self.images += result.images
+        self.latency_ns.append(result.latency_ns)
+        self.service_ns.append(result.service_ns)
+
+    def to_record(self) -> dict[str, Any]:
+        """As the ledger keeps it."""
+        times = {"latency": self.latency_ns, "service_time": self.service_ns} if self.ok else {}
+        good = {} if self.good is None else {"good": self.good}
+        counts = {"ok": self.ok, "failures": self.failures, "images": self.images, **good}
+        return counts | {"histograms": {name: codec.encoded_ns(of)[0] for name, of in times.items()}}
 
 
 @dataclass
@@ -50,12 +80,16 @@ class Window:
     last_end_ns: int = 0
     spread_milli_images: int = 0
     """Thousandths of images: the share of each success whose request was under way in this second."""
+    good: int | None = None
+    """Successes within the SLO; None without one."""
+    classes: dict[str, ClassWindow] = field(default_factory=dict)
+    """By label, where requests are not all alike."""
     made_in: int = 0
     """The second in which it was made: later than its own where a long request's share came late."""
     times: defaultdict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
 
-    def add(self, result: Result) -> None:
-        """Count one Result."""
+    def add(self, result: Result, limit_ns: int | None = None) -> None:
+        """Count one Result, which is good where it succeeded within the limit, if there is one."""
         start_ns, end_ns, delay_ns = result.start_ns, result.end_ns, result.send_delay_ns
         if not self.first_start_ns or start_ns < self.first_start_ns:
             self.first_start_ns = start_ns
@@ -64,10 +98,23 @@ class Window:
         self.late += delay_ns > LATE_NS
         if result.abandoned:
             self.abandoned += 1
-        elif result.error is not None:
+            return
+        if result.error is not None:
             self._add_failure(result.error, result.latency_ns)
         else:
             self._add_success(result, delay_ns)
+        own = self._class(result) if result.request_class else None
+        if limit_ns is not None:
+            is_good = result.error is None and result.latency_ns <= limit_ns
+            self.good = (self.good or 0) + is_good
+            if own:
+                own.good = (own.good or 0) + is_good
+
+    def _class(self, result: Result) -> ClassWindow:
+        """That of a Result, which is counted in it."""
+        own = self.classes.setdefault(result.request_class, ClassWindow())
+        own.add(result)
+        return own
 
     def _add_failure(self, error: RequestError, latency_ns: int) -> None:
         kind = error.kind
@@ -102,8 +149,10 @@ class Window:
         cell, repeat, phase, second = key
         encoded = {name: codec.encoded_ns(values) for name, values in self.times.items()}
         record = {"kind": "window", "cell": cell, "repeat": repeat, "phase": phase, "second": second}
-        own = {name: value for name, value in vars(self).items() if name not in OWN}
+        own = {name: of for name, of in vars(self).items() if name not in OWN and of is not None}
         record |= {name: value for name, value in own.items() if value or name not in SELDOM}
+        if self.classes:
+            record["classes"] = {label: one.to_record() for label, one in self.classes.items()}
         record["connects"] = len(self.times.get("connect", ()))
         record["histograms"] = {name: text for name, (text, _) in encoded.items()}
         record["out_of_range"] = {name: clamped for name, (_, clamped) in encoded.items() if clamped}
@@ -127,7 +176,7 @@ class PhaseCounts:
         self.ok += result.ok
         self.failed += not result.ok
         first_ns, _ = self.users_ns.get(result.user, (result.start_ns, 0))
-        self.users_ns[result.user] = (first_ns, result.end_ns)
+        self.users_ns[result.user] = (first_ns, result.end_ns + result.think_ns)
 
     @property
     def finished(self) -> int:
@@ -135,7 +184,8 @@ class PhaseCounts:
         return self.ok + self.failed
 
     def spans_ns(self, after: PhaseCounts) -> int:
-        """From each user's first start to its first one in the phase `after`, or its last end, all together.
+        """From each user's first start to its first one in the phase `after`, or the end of its last think
+        time; all together.
 
         So each request comes with the user's own time that follows it: a rate over spans that end with a
         request is too high by that time's share of the last one.
@@ -154,21 +204,28 @@ class Recorder:
         self._raw: list[Result] = []
         self.raw_left = 0
         """How many more raw Results of measure phases to keep for `take_raw`."""
-        self._tallies: defaultdict[str, PhaseCounts] = defaultdict(PhaseCounts)
+        self._tallies: defaultdict[tuple[str, str], PhaseCounts] = defaultdict(PhaseCounts)
+        self._slo: Slo | None = None
+        self._limits_ns: dict[str, int] = {}
+        """By class, of those that were seen."""
+
+    def begin_study(self, slo: str) -> None:
+        """Count the requests that are good by --slo; not where it is empty. Raises ValueError."""
+        self._slo, self._limits_ns = Slo.parse(slo) if slo else None, {}
 
     def begin_cell(self) -> None:
         """Count afresh."""
         self._tallies.clear()
 
-    def tally(self, phase: str) -> PhaseCounts:
+    def tally(self, cell: str, phase: str) -> PhaseCounts:
         """What came back of the requests that began in a phase of the cell."""
-        return self._tallies[phase]
+        return self._tallies[cell, phase]
 
     def add(self, result: Result) -> None:
         """Record one Result."""
         second = self.second(result.end_ns)
         window = self._window(result, second, second)
-        window.add(result)
+        window.add(result, self._limit_ns(result.request_class))
         if result.ok and self.second(result.start_ns) < second:
             self._spread(result, second)
         elif result.ok:
@@ -176,7 +233,16 @@ class Recorder:
         if self.raw_left and result.phase == "measure":
             self._raw.append(result)
             self.raw_left -= 1
-        self._tallies[result.phase].add(result)
+        self._tallies[result.cell, result.phase].add(result)
+
+    def _limit_ns(self, label: str) -> int | None:
+        """How long a request of a class may take to be good; None without an SLO."""
+        if self._slo is None:
+            return None
+        limit_ns = self._limits_ns.get(label)
+        if limit_ns is None:
+            limit_ns = self._limits_ns[label] = self._slo.limit_ns(label)
+        return limit_ns
 
     def _window(self, result: Result, second: int, now: int) -> Window:
         """The window of a Result in that second; made in the second `now` where there is none."""

@@ -104,6 +104,7 @@ class Worker:
                 "its pictures or texts are not the master's; put the same files at the same path there"
             )
         self._settings, self._images = data, images
+        self._recorder.begin_study(data["slo"])
         self._recorder.raw_left = math.ceil(data["raw_results"] / max(1, data["share"][1]))
         return {}
 

@@ -11,6 +11,7 @@ import resource
 import socket
 import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import gevent
@@ -22,22 +23,24 @@ from swarm.errors import StudyError
 from swarm.hosts.host import HOST_VARIABLE
 from users.backends.registry import codec_of, facts_of
 from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest, rotation
+from users.codecs.compression import Compressed
+from users.codecs.v2 import SharedInputs, V2Codec
 from users.endpoint import Endpoint
 from users.errors import TargetError, tls_fault
 from users.http2.sender import SCHEDULING
 from users.inputs.images import ImageSet
-from users.load.assignment import LIBRARY, Assignment, named, prepared
+from users.load.assignment import LIBRARY, MOST_AT_ONCE, Assignment, named, prepared
 from users.load.mix import Traffic, mix_of
+from users.load.replay import Replay
 from users.load.user import InferenceUser
 from users.tls import SecurityError, check_here
 from users.transport.headers import headers_of
 from users.transport.sockets import connect
 
-MOST_AT_ONCE = 4
-"""Cells that run at the same time."""
 YOUNG_OBJECTS = 10_000
 """New objects before Python collects garbage; its own threshold is 700."""
 
+SHARED = Path("/dev/shm")
 REACH_S = 5.0
 OTHER_FILES = 64
 """Files that a worker has open besides one connection per user."""
@@ -84,9 +87,15 @@ def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: Ima
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
     codec = own_codec(endpoint)
-    traffic = mix_of(data["batch_mix"], data["picture_mix"], data["batch"])
+    if data.get("shared_memory"):
+        share_inputs(codec, data, study["regions"], images)
+    if data.get("compression"):
+        codec = Compressed(codec, data["compression"], by_library)
+    traffic = traffic_of(data)
     request_id = PLACEHOLDER if study["trace"] else ""
     pool, classes = pool_of(codec, images, data["batch"], traffic, request_id, by_library)
+    if isinstance(codec, Compressed):
+        codec.weigh(images, [one.indices for one in pool])
     return Assignment(
         codec,
         pool,
@@ -101,6 +110,13 @@ def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: Ima
         classes=classes,
         **{name: data[name] for name in AXES if name in Assignment.__dataclass_fields__},
     )
+
+
+def traffic_of(data: Mapping[str, Any]) -> Traffic | None:
+    """What says which requests are sent, where they are not all alike: a trace, or shares."""
+    if "trace" in data:
+        return Replay.decode(data["trace"])
+    return mix_of(data["batch_mix"], data["picture_mix"], data["batch"])
 
 
 def pool_of(
@@ -128,6 +144,17 @@ def own_codec(endpoint: Endpoint) -> Codec:
         return codec_of(endpoint)
     except TargetError as error:
         raise StudyError(f"host {own_host()}: {endpoint.name}: {error}") from error
+
+
+def share_inputs(codec: Codec, data: Mapping[str, Any], regions: str, images: ImageSet) -> None:
+    """Its requests name the region of the cell's inputs. Raises StudyError where this host has it not."""
+    assert isinstance(codec, V2Codec), "as --shared-memory applies to"
+    codec.shared = SharedInputs.of(codec.endpoint.contract, regions, data["cell"], images, data["batch"])
+    if not (SHARED / codec.shared.region).exists():
+        raise StudyError(
+            f"host {own_host()}: has no shared memory with the master, which --shared-memory needs; run the"
+            " workers on the master's host, or leave it out"
+        )
 
 
 def golden_of(endpoint: Endpoint, spaces: Mapping[str, bytes]) -> NDArray[np.float32] | None:

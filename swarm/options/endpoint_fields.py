@@ -9,6 +9,7 @@ from typing import Any
 from swarm.options.endpoint_url import RPC, SERVICE, TRITON, V2
 from users.backends.declared import COUNTS
 from users.codecs.declared.answer_path import DTYPES, ENCODINGS
+from users.codecs.packing import ALGORITHMS
 from users.codecs.server_timing import NS, PARTS
 
 Rule = tuple[Callable[[Any], bool], str]
@@ -55,6 +56,11 @@ def are_statuses(value: object) -> bool:
     )
 
 
+def are_algorithms(value: object) -> bool:
+    """Whether it is a list of algorithms of compression."""
+    return isinstance(value, list) and bool(value) and all(one in ALGORITHMS for one in value)
+
+
 def like(form: str | re.Pattern[str], what: str) -> Rule:
     """A text of a form."""
     pattern = re.compile(form)
@@ -92,6 +98,7 @@ TOP: Mapping[str, Rule] = {
     "proto": like(r".+\.proto", "the path of a .proto"),
     "stands_for": TEXT,
     "computes": TRUTH,
+    "compression": (are_algorithms, f"a list of {' and '.join(ALGORITHMS)}, or of one of them"),
     "headers": (are_texts, "a table of texts"),
     "body": TABLE,
     "answer": TABLE,
@@ -109,6 +116,7 @@ COMMON = (
     "codec",
     "stands_for",
     "computes",
+    "compression",
 )
 KEYS: Mapping[str, tuple[str, ...]] = {
     SERVICE: (*COMMON, "model", "shape", "headers", "body", "answer", "ready", "times"),

@@ -10,18 +10,23 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Self
 
-from reports.caveats.rate_bound import RateBound
+from reports.caveats.rate_bound import check_find_rate
 from reports.ledger.axes import NO_LINK
+from reports.slo import Slo
 from swarm.options import values
+from swarm.options.profile_file import profile_text
 from swarm.options.values import MOST, Reader
 from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
 from swarm.plan.sweep import AxisOption, Varied
+from swarm.plan.together import parse_groups, parse_split
+from swarm.traces.trace import trace_at
 from users.backends.registry import model_options, url_options
 from users.http2.sender import SCHEDULING, SCHEDULINGS
 from users.load.assignment import LIBRARY, PREPARED
-from users.load.load_profile import seconds_of
+from users.load.mix import parse_batches, parse_shares
 from users.load.pacing import CONSTANT, POISSON
+from users.load.think import parse as think_time
 from users.tls import Security
 from users.transport.connections import PER_USER, parse
 
@@ -76,7 +81,9 @@ TLS, KUBERNETES, OUTPUT = "TLS", "Kubernetes", "Output"
 OWN = "Embedded servers, started where no URL is given"
 OF_SERVERS: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Triton's models"}
 OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open-loop load"}
-OPEN, JUDGED = ("open-loop load", "rates", "find_rate"), ("gates", "gate")
+OF_USERS: Mapping[str, Any] = {"applies": lambda cell: not cell.open, "of": "closed-loop load"}
+OPEN = ("open-loop load", "rates", "find_rate", "together", "replay")
+JUDGED = ("gates", "gate")
 WATCHED = ("the Kubernetes API", "kube_url")
 ABOVE_0, ANY = (math.ulp(0.0), MOST, "give more than 0"), (-MOST, MOST, "give a whole number")
 QUEUE_DELAY = (0, 10_000_000, "give whole microseconds up to 10,000,000, e.g. 0,1000,10000")
@@ -108,6 +115,11 @@ def switch(group: str, help: str) -> Any:
 def place(group: str, metavar: str, **more: Any) -> Any:
     """A field for a file or folder, kept as it is found from anywhere."""
     return text(group, metavar, **{"read": os.path.abspath, "unset": NONE, **more})
+
+
+def picture_shares(text: str) -> Mapping[str, float]:
+    """The shares of `--picture-mix` by kind. Raises ValueError."""
+    return parse_shares(text, "224:0.7,1024:0.3, or small:0.7,large:0.3 with --images")
 
 
 def addresses() -> dict[str, Option]:
@@ -154,6 +166,10 @@ class Options:
     batches: tuple[int, ...] = asked(CLOSED, "N[,…]", (), read=values.wholes("items in a request", 4_096),
         unset=SIZE,
         help="Set the items per request, e.g. 1,8,32: with 1 user; in study.py and with --rates, always")
+    batch_mix: str = axis("N:SHARE[,…]", unset=NONE, group=STUDY,
+        how=AxisOption(values.checked(parse_batches), of="requests", whole=True),
+        help="Mix requests of several batches by their shares, e.g. 1:0.7,4:0.2,16:0.1, in place of"
+        " --batches")
     levels: tuple[int, ...] = asked(CLOSED, "N[,…]", (), read=values.wholes("users", 100_000), unset=SIZE,
         help="Set the numbers of concurrent users, e.g. 1,8,64: at batch 1, or in study.py at each batch")
     iterations: int = number(STUDY, int, 0, 1, unset=SIZE,
@@ -166,10 +182,21 @@ class Options:
         help="Run every cell this many times, in a seeded random order")
     seed: int = number(STUDY, int, 0, *ANY,
         help="Seed the order of the runs and the arrivals")
+    slo: str = asked(STUDY, "BOUND[,…]", read=values.checked(Slo.parse), unit="ms", unset=NONE,
+        help="Count good requests: those within this latency, of which 'p99<=100' wants 99 in 100; of request"
+        " classes, too: 'p99<=100,b16:p99<=400'")
+    together: str = asked(STUDY, "NAME@LOAD+NAME@LOAD[,…]", read=values.checked(parse_groups), unset=NONE,
+        help="Load these endpoints at the same time, and each alone, at rN requests/s or with cN users, e.g."
+        " 'siglip@r50+clip-text@b4/c8'")
     floor: bool = switch(STUDY,
         help="Also run every cell against the servers' null model, to show the time spent outside the model")
     images: str = place(STUDY, "DIR", unset="built-in photographs",
         help="Send the JPEG or PNG files in this folder, which every host must have")
+    picture_mix: str = axis("KIND:SHARE[,…]", unset=NONE, group=STUDY, in_form=False,
+        how=AxisOption(values.checked(picture_shares), of="pictures", whole=True,
+            applies=lambda cell: not cell.endpoint.contract.of_text),
+        help="Mix kinds of pictures by shares of the requests: sides of the built-in photographs in pixels,"
+        " e.g. 224:0.7,1024:0.3, or names of folders in --images")
     texts: str = place(STUDY, "FILE", unset="built-in captions",
         help="Send the lines of this file to text models; every host must have it")
     golden: str = place(STUDY, "FILE", unset="the first answers",
@@ -197,6 +224,19 @@ class Options:
         how=AxisOption(values.number(int, *INSTANCES), **OF_SERVERS),
         help="Set the number of instances of each Triton model over all GPUs, e.g. 1,2,4")
 
+    compression: str = axis("HOW[,…]", unset=NONE,
+        how=AxisOption(sweep.compressed, sweep.is_compressible, "endpoints that take compressed requests",
+            fits=sweep.compresses_so),
+        help="Choose how requests are compressed, and answers may be: none, gzip, deflate; over HTTP only for"
+        " Triton, or where an endpoint's TOML file says so")
+    shared_memory: str = axis("HOW[,…]", unset=NONE,
+        how=AxisOption(sweep.in_shared_memory, sweep.shares_memory_here,
+            "Triton's tensors, prepared before the load, neither compressed nor mixed pictures"),
+        help="Choose the shared memory through which a Triton on this host gets inputs: none, system; answers"
+        " come over the wire")
+    think: str = axis("[HOW:]S[,…]", AxisOption(lambda text: str(think_time(text)), **OF_USERS), group=CLOSED,
+        unit="s", unset=NONE,
+        help="Let each user wait so long after an answer, e.g. 0.5, or exponential:0.5 for that mean")
     rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,
         help="Send requests at these rates instead of with users; at batch 1, or --batches")
     arrivals: str = axis("HOW[,…]", AxisOption(values.one_of(CONSTANT, POISSON), **OF_LOAD), CONSTANT, LOAD,
@@ -205,11 +245,22 @@ class Options:
     max_in_flight: int = number(LOAD, int, 100, 1, 100_000, needs=OPEN,
         axis=AxisOption(int, **OF_LOAD),
         help="Limit the requests in flight, summed over all workers")
-    load_profile: str = asked(LOAD, "STAGES", read=values.checked(seconds_of), unit="s", unset=BY_STUDY,
-        help="Ramp the rate up to each of --rates, hold it and ramp it down, e.g. ramp:20,hold:40,cool:20")
-    find_rate: str = asked(LOAD, "BOUND", read=values.checked(RateBound.parse), unit="ms", unset=NONE,
-        help="Find and confirm the highest rate that keeps a bound, e.g. 'p99<=100'; starts at --rates, "
-        "else 8/s")
+    load_profile: str = asked(LOAD, "STAGES|FILE", read=profile_text, unit="s", unset=BY_STUDY,
+        help="Vary the rate up to each of --rates, or the users up to each of --levels:"
+        " ramp:20,hold:40,cool:20, steps:4x30, spikes:every=30,width=5,times=4, sine:every=60,times=3,"
+        " or a TOML file with points")
+    replay: str = asked(LOAD, "FILE", read=trace_at, unset=NONE,
+        help="Replay a trace: send requests at the times, with the items and to the endpoints that this .csv,"
+        " .jsonl or .parquet file says; `python -m swarm trace` makes one")
+    replay_speed: float = number(LOAD, float, 1, 0.001, 1_000, needs=("a trace", "replay"),
+        help="Replay the trace at so many times its speed")
+    split: str = asked(LOAD, "NAME:SHARE[,…]", read=values.checked(parse_split), unset=NONE,
+        needs=("open-loop load", "rates"),
+        help="Split the requests of each of --rates among these endpoints at the same time, e.g."
+        " old:0.9,new:0.1")
+    find_rate: str = asked(LOAD, "BOUND", read=values.checked(check_find_rate), unit="ms", unset=NONE,
+        help="Find and confirm the highest rate that keeps a bound, e.g. 'p99<=100', or slo for that of"
+        " --slo; starts at --rates, else 8/s")
 
     request_timeout: float = number(FAILURES, float, 60.0, *ABOVE_0, unit="s",
         help="Count a request as failed after this time")
@@ -290,6 +341,11 @@ class Options:
     def embedded(self) -> bool:
         """No server was named: start our own."""
         return not self.urls and not self.endpoint
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of pictures that are mixed, if any."""
+        return tuple(picture_shares(self.picture_mix)) if self.picture_mix else ()
 
     @property
     def pool_bytes(self) -> int:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from reports.caveats.rate_bound import BY_SLO
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import TLS, Option, Options, flag, known_options
@@ -13,6 +14,15 @@ from swarm.options.values import PEM, fault
 from users.backends.registry import model_options, url_options
 from users.load.assignment import LIBRARY
 from users.tls import Security
+
+OF_SPLIT = ("levels", "load_profile", "find_rate", "replay", "floor")
+OF_TOGETHER = ("split", "rates", "batches", "batch_mix", *OF_SPLIT)
+"""Options that say of other cells than those of a group."""
+OF_REPLAY = (
+    *("rates", "find_rate", "load_profile", "arrivals", "batches", "batch_mix", "picture_mix"),
+    *("levels", "seconds", "iterations"),
+)
+"""Options that say what a trace says."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +122,14 @@ def contradictions(it: Options) -> Iterator[str]:
         yield "--find-rate: searches once, from one rate; leave out --repeats and further --rates"
     if it.find_rate and it.repeat_until_decided:
         yield "--repeat-until-decided: a search for a rate is not repeated; leave out one of them"
+    if it.find_rate == BY_SLO and not it.slo:
+        yield "--find-rate slo: needs the objective that is to be kept; also give --slo, e.g. 'p99<=100'"
+    yield from of_groups(it)
+    for name in OF_REPLAY if it.replay else ():
+        if it.given(name):
+            yield f"--replay: the trace says what is sent, and when; leave out {flag(name)}"
+    if it.batch_mix and it.batches:
+        yield "--batch-mix: says which batches are sent; leave out --batches"
     if it.given("grpc_scheduling") and it.client == LIBRARY:
         yield "--grpc-scheduling: applies only to --client prepared; leave it out, or add that client"
     if it.tls_no_verify and it.tls_ca:
@@ -126,6 +144,20 @@ def contradictions(it: Options) -> Iterator[str]:
             yield f"{flag(name)}: applies only to --endpoint; also give that, or leave out {flag(name)}"
     if it.kube_url and it.embedded:
         yield "--kube-url: watches a service of yours; also give its URL"
+
+
+def of_groups(it: Options) -> Iterator[str]:
+    """What cannot be asked for where cells run at the same time."""
+    if not it.together and not it.split:
+        return
+    group = "--together" if it.together else "--split"
+    others = OF_TOGETHER if it.together else OF_SPLIT
+    for name in others:
+        if it.given(name):
+            yield f"{group}: sets the load itself; leave out {flag(name)}"
+    for axis in it.axes:
+        if len(axis.values) > 1:
+            yield f"{flag(axis.field)}: cells of {group} run at the same time; give one value"
 
 
 def check_tls(options: Options) -> None:

@@ -26,6 +26,7 @@ from reports.ledger.ledger import Tag, tag_of
 from reports.stats.shares import LEAST_BLOCKS, Share
 from reports.summary.blocks import MOST_BLOCKS, BlockSeries, Counts, RunBlocks
 from swarm.output.run_fold import LiveSecond
+from users.load.assignment import MOST_AT_ONCE
 
 CERTAIN = 0.001
 """The highest chance that a threshold stops a study that meets its bound, all runs and looks together."""
@@ -61,7 +62,7 @@ class EarlyStop:
     def __init__(self, thresholds: Iterable[Threshold], runs: int) -> None:
         self._thresholds, self._runs = tuple(thresholds), runs
         self._phases: dict[Tag, Phase] = {}
-        """Of the runs that are under way, and of ended ones."""
+        """Of the latest runs, those under way among them."""
         self.stop: StopReason | None = None
         """The claim that has become certain, if any."""
 
@@ -71,7 +72,8 @@ class EarlyStop:
             return
         tag = tag_of(second.run.planned)
         if tag not in self._phases:
-            self._phases[tag] = self._begun(second.run)
+            latest = list(self._phases.items())[1 - MOST_AT_ONCE :]
+            self._phases = {**dict(latest), tag: self._begun(second.run)}
         self.stop = self._phases[tag].add(second)
 
     def _begun(self, run: RunRecords) -> Phase:

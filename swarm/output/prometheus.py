@@ -42,6 +42,7 @@ BEYOND = buckets.indices_of(np.rint(np.array(BOUNDS_S) * 1e6).astype(np.int64)) 
 """For each bound, the first counter beyond it, by its lowest value: exact within 0.1 %."""
 COUNTED = {
     "images": ("inferswarm_images", "Images embedded"),
+    "good": ("inferswarm_good", "Requests that succeeded within the limit of --slo"),
     "late": ("inferswarm_late", "Requests started more than 5 ms late"),
     "dropped": ("inferswarm_dropped", "Arrivals never sent"),
 }
@@ -76,6 +77,7 @@ class Totals(Counter[str]):
         np.add.at(counts, np.searchsorted(BEYOND, latency.indices, side="right"), latency.counts)
         sum_ns = round(float(buckets.middles_ns(latency.indices) @ latency.counts))
         own = {"ok": found.ok, "failed": found.failures, "images": found.images, "late": found.late or 0}
+        own |= {} if found.good is None or not found.finished else {"good": found.good}
         kinds = {f"kind {kind}": count for kind, count in found.failure_kinds.items()}
         return cls({**own, **kinds, "sum_ns": sum_ns, **dict(zip(BUCKETS, counts.tolist(), strict=True))})
 

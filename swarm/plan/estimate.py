@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reports.format import duration, plural
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.schedule import costs_of, warm_ups
+from swarm.plan.schedule import costs_of, once_a_group, warm_ups
 
 FINE_S, COARSE_S = 10, 30
 """To what an estimate is rounded, in seconds; the latter from two minutes on."""
@@ -17,8 +17,9 @@ def seconds_of(cell: Cell) -> float:
 
 def estimate_s(runs: Sequence[PlannedRun], warm_up_s: float) -> float:
     """Seconds in all; `warm_up_s` is the longest warm-up."""
-    warming = sum(warm_ups(run.to_record() for run in runs))
-    return warming * warm_up_s + sum(seconds_of(run.cell) for run in runs)
+    plan = [run.to_record() for run in runs]
+    warming = sum(once_a_group(plan, map(int, warm_ups(plan))))
+    return warming * warm_up_s + sum(once_a_group(plan, [seconds_of(run.cell) for run in runs]))
 
 
 def in_words(runs: Sequence[PlannedRun], warm_up_s: float, pace_s: float | None = None) -> str:

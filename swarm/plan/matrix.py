@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from math import ulp
 from typing import Any, ClassVar, Self
 
 from reports.format import plural
@@ -12,19 +13,22 @@ from swarm.closest import closest, some
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell, PlannedRun
 from users.endpoint import Endpoint
-from users.load.load_profile import BASE_SHARE, base_per_s, parse
+from users.load.load_profile import base_of, parse
+from users.load.profile_text import BASE_SHARE
 
 PROFILE = "profile"
 """Names a cell whose load follows a profile."""
 AMOUNTS = ("iterations", "seconds", "warm_up", "repeats")
 """What options may override of a size, besides batches and levels."""
 LEAST_BASE_PER_S = 0.05
+LONGEST_QUIET_S = 20
+"""For which a profile may ask for less than that, or for no user: more looks like a server that hangs."""
 
 
 @dataclass(frozen=True)
 class Size:
     """How large a study is: batches at one user, users at batch 1, the least each cell measures, the longest
-    it may warm up in seconds, and how often it is run; the load profile of its open-loop load, and the peaks.
+    it may warm up in seconds, and how often it is run; a load profile, and its peaks in open-loop load.
     """
 
     batches: tuple[int, ...]
@@ -100,24 +104,44 @@ def at_rates(
     return [profiled(cell, size.profile) for cell in cells] if size.profile else cells
 
 
+def at_peaks(
+    endpoints: Iterable[Endpoint], size: Size, peaks: Iterable[int], batches: Iterable[int] = (1,)
+) -> list[Cell]:
+    """Closed-loop load: each endpoint with so many users at the peak of the size's profile."""
+    every = itertools.product(endpoints, batches, peaks)
+    return [
+        profiled(concurrent(endpoint, peak, size, batch), size.profile) for endpoint, batch, peak in every
+    ]
+
+
 def profiled(cell: Cell, profile: str) -> Cell:
-    """The cell with a load profile, whose peak is its level: as long, and with as many requests.
+    """The cell with a load profile, whose peak is its level: as long, and at a rate with as many requests.
 
     Raises UsageError where so few would come that it looks like a server that hangs.
     """
-    if base_per_s(cell.level) < LEAST_BASE_PER_S:
+    if cell.open and base_of(cell.level) < LEAST_BASE_PER_S:
         least = LEAST_BASE_PER_S / BASE_SHARE
         raise UsageError(
             f"--rates {cell.level:g}: with a load profile, the rate must be at least {least:g} requests/s"
         )
     course = parse(profile, cell.level)
-    return replace(cell, requests=course.arrivals, seconds=course.seconds, profile=profile, variant=PROFILE)
+    least, what = (
+        (LEAST_BASE_PER_S, f"{LEAST_BASE_PER_S:g} requests/s") if cell.open else (ulp(0.0), "one user")
+    )
+    if (quiet_s := course.longest_below_s(least)) > LONGEST_QUIET_S:
+        raise UsageError(
+            f"--load-profile: at a peak of {cell.level:g}, it asks for less than {what} for {quiet_s:.4g} s"
+            f" on end; let that be {LONGEST_QUIET_S} s at most"
+        )
+    requests = course.arrivals if cell.open else cell.requests
+    return replace(cell, requests=requests, seconds=course.seconds, profile=profile, variant=PROFILE)
 
 
 def taken(cells: Sequence[Cell], asked: Sequence[int]) -> tuple[list[Cell], list[str]]:
     """The cells whose batch their endpoint takes, and sentences on those that are left out.
 
-    `asked`: batches that an option names. Raises UsageError where an endpoint takes none of its batches.
+    `asked`: batches that an option names. Raises UsageError where an endpoint takes none of its batches, or
+    not all of those that are measured together with others.
     """
     kept: set[str] = set()
     said = []
@@ -126,7 +150,7 @@ def taken(cells: Sequence[Cell], asked: Sequence[int]) -> tuple[list[Cell], list
         most = own[0].endpoint.contract.max_batch
         fit = [cell for cell in own if not most or cell.batch <= most]
         left = sorted({cell.batch for cell in own if cell not in fit})
-        if left and not fit:
+        if left and (not fit or any(cell.together for cell in own)):
             option = "--batches" if asked else "--cells"
             raise UsageError(
                 f"{option}: {name} takes at most {plural(most, 'item')} per request; give --batches up"
@@ -146,8 +170,8 @@ def _name(cell: Cell) -> str:
 
 
 def matching(cells: list[Cell], pattern: str) -> list[Cell]:
-    """The cells whose names match a shell pattern; all for an empty one. Raises UsageError where none is."""
-    found = [cell for cell in cells if is_meant(cell, pattern)]
+    """The cells that a pattern means; all for an empty one. Raises UsageError where it means none."""
+    found = meant(cells, pattern)
     if not found:
         raise UsageError(f"--cells {pattern:.80}: matches no cell of this study; {_known(cells, pattern)}")
     return found
@@ -161,9 +185,12 @@ def _known(cells: Iterable[Cell], pattern: str) -> str:
     return f"{like}there are {tails} of {some(names.values())}"
 
 
-def is_meant(cell: Cell, pattern: str) -> bool:
-    """Whether a shell pattern of names, or an empty one, means the cell."""
-    return fnmatchcase(cell.name, pattern or "*")
+def meant(cells: Iterable[Cell], pattern: str) -> list[Cell]:
+    """The cells whose names match a shell pattern, or an empty one, and all that run together with one."""
+    every = list(cells)
+    named = [fnmatchcase(cell.name, pattern or "*") for cell in every]
+    groups = {cell.together for cell, is_named in zip(every, named, strict=True) if is_named} - {""}
+    return [cell for cell, is_named in zip(every, named, strict=True) if is_named or cell.together in groups]
 
 
 def order(cells: list[Cell], repeats: int, seed: int) -> list[PlannedRun]:
@@ -172,11 +199,24 @@ def order(cells: list[Cell], repeats: int, seed: int) -> list[PlannedRun]:
 
 
 def one_repeat(cells: list[Cell], repeat: int, seed: int) -> list[PlannedRun]:
-    """All cells once, as the repeat of that number, counted from 1.
+    """All cells once, as the repeat of that number, counted from 1; those of a group follow one another.
 
     Those that set their server alike come one after the other: each other setting loads a model anew, and
     warms it up. Settings, too, come in an order of chance.
     """
-    shuffled = random.Random(f"{seed}/{repeat}").sample(cells, len(cells))
-    place = {settings: at for at, settings in enumerate(dict.fromkeys(cell.settings for cell in shuffled))}
-    return [PlannedRun(cell, repeat) for cell in sorted(shuffled, key=lambda cell: place[cell.settings])]
+    units = _units(cells)
+    shuffled = random.Random(f"{seed}/{repeat}").sample(units, len(units))
+    place = {settings: at for at, settings in enumerate(dict.fromkeys(map(_settings, shuffled)))}
+    ordered = sorted(shuffled, key=lambda unit: place[_settings(unit)])
+    return [PlannedRun(cell, repeat) for unit in ordered for cell in unit]
+
+
+def _units(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """What is run at once: a group, whose cells stand side by side, or a cell alone."""
+    groups = itertools.groupby(cells, key=lambda cell: cell.together)
+    return [unit for text, of in groups for unit in ([list(of)] if text else [[cell] for cell in of])]
+
+
+def _settings(unit: Sequence[Cell]) -> tuple[int | None, int]:
+    """Those that one of it asks for, if any does: servers of others are not set."""
+    return next((cell.settings for cell in unit if cell.settings != (None, 0)), (None, 0))

@@ -17,7 +17,7 @@ from reports.stats.highest_rate import (
     interval_said,
     told,
 )
-from reports.summary.summary import LatencyAt, Summary, tainting
+from reports.summary.summary import Summary, tainting
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import Outcome, Schedule
 
@@ -115,9 +115,8 @@ class RateSearch(Schedule):
         run = outcome.summary
         if run is None:
             return "  tells nothing"
-        value_ms = LatencyAt(self._bound.percentile)(run)
-        found = "" if value_ms is None else f"{self._bound.percentile} {value_ms:.1f} ms, "
-        return "; ".join(filter(None, (f"  {found}{self._judged(run)}", self._so_far(outcome))))
+        found = ", ".join(filter(None, (self._bound.measured(run), self._judged(run))))
+        return "; ".join(filter(None, (f"  {found}", self._so_far(outcome))))
 
     def _judged(self, run: Summary) -> str:
         met = self._bound.met_by(run)
@@ -143,18 +142,19 @@ class RateSearch(Schedule):
         met = self._bound.met_by(outcome.summary) if outcome.summary else None
         return [*self._tried, RateTried(outcome.run.cell.level, met, outcome.run.confirming)]
 
-    def next(self, outcome: Outcome | None) -> PlannedRun | None:
+    def next(self, outcomes: Sequence[Outcome]) -> Sequence[PlannedRun]:
         """The next rate to try; the level of each cell is where its search starts."""
         # One that failed shows that the server, or the study, cannot go on at any rate.
-        if outcome and outcome.summary and outcome.summary.status == "done":
-            self._tried = self._with(outcome)
-            if step := next_step(self._tried, self._cell.level):
-                return self._run(self._cell, step)
+        for outcome in outcomes:
+            if outcome.summary and outcome.summary.status == "done":
+                self._tried = self._with(outcome)
+                if step := next_step(self._tried, self._cell.level):
+                    return [self._run(self._cell, step)]
         cell = next(self._cells, None)
         if cell is None:
-            return None
+            return []
         self._cell, self._tried = cell, []
-        return self._run(cell, RateStep(cell.level))
+        return [self._run(cell, RateStep(cell.level))]
 
     def _run(self, cell: Cell, step: RateStep) -> PlannedRun:
         """A run at a rate, longer where it is to confirm it; the repeat is its number among those at it."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from reports.format import digits, duration, ms
@@ -30,8 +32,8 @@ class Schedule(ABC):
     """
 
     @abstractmethod
-    def next(self, outcome: Outcome | None) -> PlannedRun | None:
-        """The next run after the last one's outcome, or None at the end."""
+    def next(self, outcomes: Sequence[Outcome]) -> Sequence[PlannedRun]:
+        """The next run after the last one's outcome, or several for the same time; none at the end."""
 
     def remark(self, outcome: Outcome) -> str:
         """What a run's line on the console is to add: nothing."""
@@ -61,14 +63,19 @@ class RepeatingSchedule(Schedule):
         self._begun = 0
         self.planned: list[PlannedRun] = order(cells, repeats, seed)
 
-    def next(self, outcome: Outcome | None) -> PlannedRun | None:
+    def next(self, outcomes: Sequence[Outcome]) -> Sequence[PlannedRun]:
         """The next of the repeat, or of one more."""
         if self._begun == len(self.planned):
             self._repeat()
-        if self._begun == len(self.planned):
-            return None
-        self._begun += 1
-        return self.planned[self._begun - 1]
+        found = list(itertools.takewhile(self._at_once, self.planned[self._begun :]))
+        self._begun += len(found)
+        return found
+
+    def _at_once(self, run: PlannedRun) -> bool:
+        """Whether a run is the next, or one for the same time."""
+        first = self.planned[self._begun]
+        alike = (run.cell.together, run.repeat) == (first.cell.together, first.repeat)
+        return run is first or (alike and bool(run.cell.together))
 
     def _repeat(self) -> None:
         number = self._repeats + 1
@@ -103,10 +110,25 @@ class Pace:
 
 def costs_of(plan: Sequence[Mapping[str, Any]]) -> list[int]:
     """How long each run of a plan takes, in arbitrary units: it grows with its images, and some warm up."""
-    return [
+    each = [
         FIXED + WARM_UP * warms + int(entry["batch"]) * int(entry.get("requests") or 0)
         for entry, warms in zip(plan, warm_ups(plan), strict=True)
     ]
+    return list(map(int, once_a_group(plan, each)))
+
+
+def once_a_group(plan: Iterable[Mapping[str, Any]], each: Iterable[float]) -> list[float]:
+    """What each run of a plan takes: the first of a group what its longest takes, the others nothing."""
+    groups = groupby(zip(plan, each, strict=True), key=lambda pair: _group(pair[0]))
+    found: list[float] = []
+    for (text, _), of in groups:
+        costs = [cost for _, cost in of]
+        found += [max(costs), *[0] * (len(costs) - 1)] if text else costs
+    return found
+
+
+def _group(entry: Mapping[str, Any]) -> tuple[str, Any]:
+    return entry.get("together") or "", entry.get("repeat")
 
 
 def warm_ups(plan: Iterable[Mapping[str, Any]]) -> Iterator[bool]:

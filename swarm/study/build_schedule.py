@@ -1,20 +1,25 @@
-"""From options to the schedule of a study: its own cells, cells at rates, or the search for a rate."""
+"""From options to the schedule of a study: its own cells, those that options ask for, or a search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import ModuleType
 
-from reports.caveats.rate_bound import RateBound
+from reports.caveats.rate_bound import RateBound, rate_bound
 from reports.ledger.records import MOST_RUNS
+from reports.slo import Slo
+from swarm.closest import some
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.options.model import AXES, Options, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
-from swarm.plan.matrix import AMOUNTS, Size, StudyDefinition, at_rates, is_meant, matching, taken
+from swarm.plan.matrix import AMOUNTS, Size, StudyDefinition, at_peaks, at_rates, matching, meant, taken
+from swarm.plan.replay import remarks, replayed
 from swarm.plan.schedule import RepeatingSchedule, Schedule
-from swarm.plan.sweep import cross
+from swarm.plan.sweep import cross, mixed
+from swarm.plan.together import split, together
 from swarm.targets.model_settings import wants
+from swarm.traces.trace import read_trace
 from users.endpoint import Endpoint
 
 
@@ -34,14 +39,16 @@ def schedule_of(
     nothing that can be run, or the gate nothing that is.
     """
     size, bound = size_of(study, options)
-    crossed = cross(own_cells(study, endpoints, options, size), options.axes)
-    meant = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
-    cells, left_out = taken(meant, options.batches)
+    offered = [cell for cell in crossed(study, endpoints, options) if launch.offers(cell)]
+    cells, left_out = taken(matching(offered, options.cells), options.batches)
+    if options.replay:
+        left_out += remarks(endpoints, read_trace(options.replay), options.replay)
     for sentence in left_out:
         say(sentence)
     for name, axis in AXES.items():
         if options.given(name) and not any(axis.applies(cell) for cell in cells):
             raise UsageError(f"{flag(name)}: applies to {axis.of}, and no cell uses one; leave it out")
+    check_slo(cells, options.slo)
     launch.check(cells, workers)
     check_servers(cells)
     most = options.repeat_until_decided or size.repeats
@@ -63,6 +70,18 @@ def schedule_of(
     return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
 
 
+def check_slo(cells: Sequence[Cell], slo: str) -> None:
+    """Raises UsageError where --slo has a bound of a class that no cell has."""
+    labels = [one.label for cell in cells if cell.traffic for one in cell.traffic.classes]
+    known = dict.fromkeys([*labels, *(part for label in labels for part in label.split("/"))])
+    for label, _ in Slo.parse(slo).of_classes if slo else ():
+        if label not in known:
+            there = (
+                f"they are {some(known)}" if known else "there are none without --batch-mix or --picture-mix"
+            )
+            raise UsageError(f"--slo: no requests are of the class {label:.40}; {there}")
+
+
 def check_cells(study: StudyDefinition, possible: Sequence[Endpoint], options: Options) -> None:
     """Raises UsageError where --cells matches no cell of the possible endpoints: before servers start."""
     if options.cells:
@@ -71,23 +90,24 @@ def check_cells(study: StudyDefinition, possible: Sequence[Endpoint], options: O
 
 def varies_servers(study: StudyDefinition, asked: Sequence[Endpoint], options: Options) -> bool:
     """Whether some cell sets its server otherwise: asked before there are servers. Raises UsageError."""
-    cells = crossed(study, asked, options)
-    return any(cell.adjustable and wants(cell) and is_meant(cell, options.cells) for cell in cells)
+    cells = meant(crossed(study, asked, options), options.cells)
+    return any(cell.adjustable and wants(cell) for cell in cells)
 
 
 def crossed(study: StudyDefinition, endpoints: Sequence[Endpoint], options: Options) -> list[Cell]:
     """All cells of a study of these endpoints, --cells aside. Raises UsageError."""
-    return cross(own_cells(study, endpoints, options, size_of(study, options)[0]), options.axes)
+    return mixed(cross(own_cells(study, endpoints, options, size_of(study, options)[0]), options.axes))
 
 
 def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound | None]:
     """The amounts that the options leave or give, and the bound of a search, if it is one."""
     amounts = {name: getattr(options, name) for name in (*AMOUNTS, "batches", "levels")}
     size = study.sizes[options.size].given(**amounts)
-    bound = RateBound.parse(options.find_rate) if options.find_rate else None
+    bound = rate_bound(options.find_rate, options.slo) if options.find_rate else None
     if bound:
         size = replace(size, iterations=_enough(bound, options.iterations))
-    return replace(size, profile="" if bound else options.load_profile or size.profile), bound
+    is_own = bound or options.together or options.split or options.replay
+    return replace(size, profile="" if is_own else options.load_profile or size.profile), bound
 
 
 def _search() -> ModuleType:
@@ -114,6 +134,13 @@ def own_cells(
 
     A search begins at the one rate given, or a low one.
     """
+    if options.replay:
+        return replayed(endpoints, read_trace(options.replay), options.replay, options.replay_speed)
+    if options.together:
+        return together(endpoints, options.together, size)
+    batches = size.batches if study.all_batches else options.batches or (1,)
+    if options.split:
+        return split(endpoints, options.split, size, options.rates, batches)
     for name in ("iterations", "seconds"):
         if size.profile and getattr(options, name):
             raise UsageError(f"--{name}: the load profile sets how long to measure; leave it out")
@@ -121,10 +148,11 @@ def own_cells(
         # Its own cells are open-loop: the options say which.
         cells = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
     elif options.rates or options.find_rate:
-        batches = size.batches if study.all_batches else options.batches or (1,)
         return at_rates(endpoints, size, options.rates or (_search().START_PER_S,), batches)
+    elif options.load_profile and not options.levels:
+        raise UsageError("--load-profile: give its peaks, too: --rates in requests/s, or --levels in users")
     elif options.load_profile:
-        raise UsageError("--load-profile: needs open-loop load; give --rates, its peaks, too")
+        return at_peaks(endpoints, size, options.levels, batches)
     else:
         cells = study.cells(endpoints, size)
     check_own_axes(cells, options)

@@ -22,6 +22,8 @@ STEP_S = 1.0
 """A clock that is further off than this was set; before that it was at most disciplined."""
 WARM_UP_REQUESTS = 5
 """As in the published study; and at least two a user."""
+CLOCKS_S = 0.1
+"""How much later than the master a worker may come to the end of a trace, whose last request counts, too."""
 RAMP_S, LINK_RAMP_S = 0.5, 3.0
 """The least time that users of a run send before it is measured: the server is warm, but connections are new,
 and over a link grow what they carry for some seconds.
@@ -78,7 +80,7 @@ class Conductor:
         except RunFailedError as failure:
             current.settle(self._terms.drain_s)
             self._end("failed", str(failure))
-            self._deps.say(f"{runs[0].cell.name}: {failure}")
+            self._deps.say(f"{' and '.join(run.cell.name for run in runs)}: {failure}")
         else:
             self._end("done", "")
         self._deps.spawn()
@@ -128,16 +130,18 @@ class Conductor:
         """What a worker must know of a cell."""
         return {
             **run.to_record(),
+            **({"trace": run.cell.trace.encode()} if run.cell.trace else {}),
             "endpoint": run.cell.endpoint.to_dict(),
             "addresses": self._deps.addresses(run.cell),
             "users": run.cell.users,
         }
 
     def _call_first(self, run: PlannedRun, serving: Mapping[str, Any]) -> None:
-        """The server has seen every batch size that this cell can bring about."""
+        """The server has seen every batch that this cell can bring about."""
         try:
-            for call in self._deps.first_calls.due(run.cell, serving):
-                self._log.cold(call)
+            for cell in run.cell.by_batch:
+                for call in self._deps.first_calls.due(cell, serving):
+                    self._log.cold(call)
         except RequestError as error:
             # Whether it can be measured at all, the warm-up will tell.
             self._deps.say(f"{run.cell.name}: a first request failed ({error})")
@@ -172,7 +176,8 @@ class Conductor:
         collector = self._deps.collector
         ok, failed = collector.ok(run.tag), collector.failed(run.tag)
         if ok == 0:
-            raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
+            whose = f" of {run.cell.name}" if run.cell.together else ""
+            raise RunFailedError(f"no request{whose} succeeded in the warm-up, so nothing was measured")
         if failed:
             self._log.caveat(run, "warm-up-failures", f"{failed} of {ok + failed} requests failed")
 
@@ -182,7 +187,7 @@ class Conductor:
         current.mark()
         before = [self._read_server(run, "before", runs) for run in runs]
         current.send("measure", _measured)
-        course = any(run.cell.course for run in runs)
+        course = any(run.cell.fixed_s for run in runs)
         if course:  # after it a load has no level to be kept at
             current.settle(self._terms.drain_s)
         succeeded = [collector.ok(run.tag) for run in runs] if course else current.cool_down()
@@ -201,9 +206,7 @@ class Conductor:
             if found.gap:
                 self._log.caveat(run, "trace-gap", found.gap)
 
-    def _read_server(
-        self, run: PlannedRun, when: str, at_once: Sequence[PlannedRun], least: int = 0
-    ) -> int:
+    def _read_server(self, run: PlannedRun, when: str, at_once: Sequence[PlannedRun], least: int = 0) -> int:
         """Write the counters once they hold `least` requests, or patience ends; the requests they hold.
 
         A model that several runs ask at the same time counts the requests of all.
@@ -222,10 +225,10 @@ class Conductor:
 
 
 def _measured(run: PlannedRun, sent: int, seconds: float) -> bool:
-    """Whether a run has measured enough; one whose load has a course, when that is over, whatever came of it."""
+    """Whether a run has measured enough; one whose load has a course, when that is over, come what may."""
     cell = run.cell
-    if cell.course:
-        return seconds >= cell.course.seconds
+    if cell.fixed_s:
+        return seconds >= cell.fixed_s + (CLOCKS_S if cell.trace else 0)
     return sent >= cell.requests and seconds >= cell.seconds
 
 

@@ -27,12 +27,12 @@ from users.endpoint import Endpoint
 
 @dataclass
 class Dependencies:
-    """`spawn` brings the users of each cell of a run to a count; `probe` reads its server's counters, `serving` how it is
-    set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
-    wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
-    server, where it is not the endpoint's own address; `stopped` says why a threshold stops the study, or
-    nothing; `clock` and `sleep` count seconds, `wall_ns` is the time of day, and `step_s` by how much the
-    machine's own clock has been set since.
+    """`spawn` brings the users of each cell of a run to a count; `probe` reads its server's counters,
+    `serving` how it is set up; `traced` finds a run's requests in the server's trace, if it traces;
+    `server_fault` says what is wrong with a server by its backend's name, or nothing; `addresses` has where
+    each host reaches a cell's server, where it is not the endpoint's own address; `stopped` says why a
+    threshold stops the study, or nothing; `clock` and `sleep` count seconds, `wall_ns` is the time of day,
+    and `step_s` by how much the machine's own clock has been set since.
     """
 
     workers: Workers

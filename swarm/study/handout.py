@@ -11,6 +11,7 @@ from swarm.errors import StudyError
 from swarm.options.model import Options
 from swarm.study.conductor import PREPARE_S
 from swarm.targets.golden import golden_embeddings
+from swarm.targets.request_forms import prefix
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
@@ -44,13 +45,16 @@ def hand_out(workers: Workers, endpoints: Sequence[Endpoint], images: ImageSet, 
         "images": options.images,
         "texts": options.texts,
         "pool_bytes": options.pool_bytes,
+        "kinds": list(images.groups),
         "sha256": images.sha256,
         "golden": {space: rows.tobytes() for space, rows in golden.items()},
         "min_cosine": options.min_cosine,
         "timeout_s": options.request_timeout,
         "scheduling": options.grpc_scheduling,
+        "slo": options.slo,
         "raw_results": options.raw_results,
         "trace": options.trace,
+        "regions": prefix(),
     }
     ask_all(workers, "study", study)
 

@@ -34,6 +34,7 @@ from swarm.output.gate import Gate
 from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
 from swarm.output.run_fold import RunFold
+from swarm.plan.cell import Cell
 from swarm.plan.estimate import in_words
 from swarm.plan.matrix import Size, StudyDefinition
 from swarm.plan.schedule import Schedule, painted
@@ -53,9 +54,12 @@ from swarm.targets.embedded import profile_argv, profile_operators, wants_profil
 from swarm.targets.endpoints import check_metrics, chosen, dcgm_url, metrics_addresses, possible
 from swarm.targets.golden import from_file
 from swarm.targets.model_settings import ModelControl
+from swarm.targets.request_forms import RequestForms
 from swarm.targets.servers import Servers, caveats_of, elsewhere
 from users.backends.asking import read_counters, read_serving
-from users.inputs.images import ImageSet, ImageSetError, load_images
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet, load_images
+from users.inputs.pictures import ImageSetError
 
 if TYPE_CHECKING:
     # A headless study imports nothing of the page.
@@ -84,7 +88,7 @@ class Master:
         self._collector = Collector(runner, self._workers.name)
         self._users = Users(environment, runner)
         self._servers = Servers(self._say)
-        self._control = ModelControl(self._say)
+        self._control, self._forms = ModelControl(self._say), RequestForms()
         self._launch = LaunchInfo.of(os.environ)
         self._live = Live()
         self._closing_text = ""
@@ -101,6 +105,7 @@ class Master:
         follow_study(environment, self._collector.listeners)
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
+        atexit.register(self._forms.close)  # before it: the last comes first
         environment.events.quit.add_listener(self._show_closing_text)
         hush_locust(environment)
 
@@ -115,7 +120,7 @@ class Master:
         asked = chosen(self._study.endpoints, options, own)
         make_folder(Path(options.results_dir))
         try:
-            self.images = load_images(options.images, options.texts, options.pool_bytes)
+            self.images = load_images(options.images, options.texts, options.pool_bytes, options.kinds)
         except ImageSetError as error:
             raise UsageError(str(error)) from error
         if options.prometheus_port:
@@ -224,7 +229,18 @@ class Master:
         options = self._resolved()
         gate = self._gate = Gate.of(options, self._say)
         options = replace(options, baseline=gate.baseline)
-        return options, *self._schedule(options, gate, self._control.check, self._say)
+        return options, *self._schedule(options, gate, self._check_servers, self._say)
+
+    def _check_servers(self, cells: Sequence[Cell]) -> None:
+        """They can be set as cells say, and take what cells send. Raises UsageError."""
+        self._control.check(cells)
+        self._forms.check(cells, self.images)
+
+    def _set_up(self, cell: Cell) -> Sequence[Endpoint]:
+        """What a run of a cell needs of its server; the endpoints whose models were loaded again."""
+        loaded = self._control.apply(cell)
+        self._forms.apply(cell, self.images)
+        return loaded
 
     def _schedule(
         self, options: Options, gate: Gate, *check_and_say: Callable[..., None]
@@ -251,7 +267,7 @@ class Master:
             addresses=self._launch.addresses_of,
             stopped=self._gate.stopped,
             say=self._say,
-            set_up=self._control.apply,
+            set_up=self._set_up,
             caveats_of=lambda endpoint: caveats_of(endpoint, self._elsewhere),
             memory=ServerMemory(servers.ready).read,
         )
@@ -304,6 +320,7 @@ class Master:
             self._closing_text, code = end.close(status, reason)
         finally:
             self._control.restore()
+            self._forms.close()
         if self._page:
             self._page.ended(status, reason, code)
         self._workers.forget()

@@ -10,7 +10,8 @@ from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import PlannedRun
 from swarm.study.dependencies import Dependencies
 from swarm.targets.cold_start import FirstCall
-from users.load.load_profile import base_per_s
+from users.load.load_profile import base_of
+from users.load.profile_text import MOST_S
 
 ACKNOWLEDGE_S = 10.0
 STALL_S = 30.0
@@ -18,6 +19,8 @@ STALL_S = 30.0
 POLL_S = 0.02
 COUNTING_S = 0.1
 """A server may count a request so long after its answer came back; Triton does, later on a busy host."""
+LEAST_BESIDE_PER_S = 1.0
+"""Before and after a trace: one of few requests would be warmed up for hours."""
 LEAD_S = 0.05
 """Time for the message that begins an open-loop phase: all workers' schedules start at one moment."""
 
@@ -112,7 +115,8 @@ class RunPhases:
     def send(self, phase: str, over: Callable[[PlannedRun, int, float], bool]) -> None:
         """Let the users send until it is `over` for each run, of how many have finished, and the seconds."""
         deps, collector, tags = self._deps, self._deps.collector, [run.tag for run in self.runs]
-        course = any(run.cell.course for run in self.runs) if phase == "measure" else False
+        course = phase == "measure" and any(run.cell.fixed_s for run in self.runs)
+        stall_s = self._terms.stall_s + max(run.cell.quiet_s for run in self.runs)
         start_ns = self._whole_second() if course else 0
         collector.begin_phase(tags, phase)
         deps.sampler.enter(phase)
@@ -121,19 +125,21 @@ class RunPhases:
         self._measuring, self._cooling = phase == "measure", False
         now_ns = deps.wall_ns()
         start_ns = start_ns or now_ns + self._lead_ns
-        began = moved = deps.clock() + (start_ns - now_ns) / 1e9
+        began = deps.clock() + (start_ns - now_ns) / 1e9
         self.ask("phase", self._orders(phase, start_ns), ACKNOWLEDGE_S)
         self._run_workers.begin_phase()
-        finished = [0 for _ in tags]
-        while not all(map(over, self.runs, finished, [deps.clock() - began] * len(tags))):
+        finished, moved = dict.fromkeys(tags, 0), dict.fromkeys(tags, began)
+        while left := [run for run in self.runs if not over(run, finished[run.tag], deps.clock() - began)]:
             self._watch()
             deps.sleep(POLL_S)
-            now = [collector.ok(tag) + collector.failed(tag) for tag in tags]
-            if now != finished:
-                finished, moved = now, deps.clock()
-            if deps.clock() > moved + self._terms.stall_s:
-                given_up = f"nothing finished for {self._terms.stall_s:g} s in the {phase}"
-                raise RunFailedError(f"{given_up}, so it was abandoned")
+            now = {tag: collector.ok(tag) + collector.failed(tag) for tag in tags}
+            moved |= {tag: deps.clock() for tag in tags if now[tag] != finished[tag]}
+            finished = now
+            for run in left:
+                if deps.clock() > moved[run.tag] + stall_s:
+                    whose = f" of {run.cell.name}" if len(self.runs) > 1 else ""
+                    given_up = f"nothing{whose} finished for {stall_s:g} s in the {phase}"
+                    raise RunFailedError(f"{given_up}, so it was abandoned")
 
     @property
     def _lead_ns(self) -> int:
@@ -207,7 +213,8 @@ class RunPhases:
         for number, run in enumerate(self.runs):
             users = sum(parts[number]["users"] for parts in replies if number < len(parts))
             asked = run.cell.users
-            if not run.cell.open and users < asked:
+            # Who thinks for a random time may do so all the while.
+            if not run.cell.open and users < asked and not run.cell.thinking.random:
                 self._caveat("users-missing", f"{users} of {asked} users finished a request", [run])
 
     def _watch(self) -> None:
@@ -215,6 +222,7 @@ class RunPhases:
         self.check()
         self._note_lost(self._run_workers.lost())
         for name in self._run_workers.joined():
+            self._short |= len(self.runs) > 1
             self._caveat("worker-joined", f"worker {name} connected during the run")
         for name in self._deps.workers.keep_seats():
             self._short = True
@@ -224,8 +232,10 @@ class RunPhases:
         if not self._run_workers.ids:
             raise self._nobody("all its workers are lost")
         if self._short and len(self.runs) > 1:
-            # Locust does not know which of the lost worker's users were whose.
-            raise RunFailedError("a worker was lost, and cells that run at the same time need all of them")
+            # Locust does not know whose a lost worker's users were, and with a new one makes all of one cell.
+            raise RunFailedError(
+                "its workers changed, and cells that run at the same time need the same ones throughout"
+            )
         if self._short:
             # The remaining workers carry the full load.
             self._short = False
@@ -278,7 +288,11 @@ def orders_of(run: PlannedRun, phase: str, seed: int, at_once: Sequence[PlannedR
     cell = run.cell
     # A warm-up at the peak would trigger the autoscaler before the measurement.
     profile = cell.profile if phase == "measure" else ""
-    rate = base_per_s(cell.level) if cell.profile and not profile else cell.level
+    rate = base_of(cell.level) if cell.profile and not profile else cell.level
+    if cell.profile and not profile and not cell.open:
+        profile = f"hold:{MOST_S}"
+    if cell.trace:  # of the phases beside the measure phase, whose times are the trace's
+        rate = max(cell.level, LEAST_BESIDE_PER_S)
     common = f"{seed}/{run.repeat}/{phase}"
     split = {
         "shares": [other.cell.split for other in at_once],
@@ -290,6 +304,7 @@ def orders_of(run: PlannedRun, phase: str, seed: int, at_once: Sequence[PlannedR
         "arrivals": cell.arrivals,
         "rate": rate / cell.split if cell.split else rate,
         "profile": profile,
+        "users": cell.users,
         "seed": f"{seed}/{cell.together if cell.split else cell.name}/{run.repeat}/{phase}",
         "order_seed": f"{common}/order",
         **(split if cell.split else {}),

@@ -145,8 +145,10 @@ def located(name: str, target: Target, security: Security) -> Endpoint:
 def with_common(begun: Endpoint, told: Mapping[str, Any], folder: str) -> Endpoint:
     """The endpoint with what any file may say. Raises ValueError."""
     codec, sha256 = codec_in(told.get("codec", ""), begun, folder)
+    taken = {"compression": told["compression"]} if "compression" in told else {}
     return replace(
         begun,
+        settings={**begun.settings, **taken},
         authority=told.get("host", begun.authority),
         server=told.get("server", ""),
         space=told.get("space", ""),

@@ -20,7 +20,8 @@ from users.backends.asking import read_counters
 from users.contract import Input
 from users.endpoint import Endpoint
 from users.errors import RequestError
-from users.inputs.images import ImageSet, ImageSetError, load_images
+from users.inputs.images import ImageSet, load_images
+from users.inputs.pictures import ImageSetError
 from users.load.check import cosine
 from users.transport.base import Reply
 

@@ -27,7 +27,7 @@ COLUMNS = (
     *("t_s", "cell", "repeat", "phase", "images_per_s", "failures_per_s"),
     *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "in_flight", "users", "worker_cpu_pct"),
     *("loop_lag_ms", "server_queue_ms", "server_compute_ms", "executed_batch", "pending_requests"),
-    *("gpu_util_pct", "gpu_memory_bytes", "gpu_power_w", "run"),
+    *("gpu_util_pct", "gpu_memory_bytes", "gpu_power_w", "goodput_per_s", "run"),
 )
 """Of each second: timeline.csv's names, but that `t_s` is Unix time, and `run` counts the runs from 1."""
 

@@ -1,15 +1,17 @@
 """The cells of step 5A, and the requests that its users build themselves."""
 
+from dataclasses import replace
+
 import pytest
 
 from locustfiles.step5a import BatchingSize, Step5a
-from swarm.distributed.worker_cell import assignment_of, named_pool
+from swarm.distributed.worker_cell import assignment_of, pool_of
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import Size
 from tests.pictures import image_set
 from tests.presets import preset
 from users.backends.registry import codec_of
 from users.codecs.base import PLACEHOLDER
-from users.load.assignment import prepare_pool
 
 BINARY = preset("onnx-http", "h:1", "m")
 JSON = preset("onnx-json-http", "h:1", "m")
@@ -50,8 +52,9 @@ def test_the_studys_sizes(name: str) -> None:
 
 @pytest.mark.parametrize("request_id", ["", PLACEHOLDER])
 def test_a_named_pool_has_the_pictures_and_the_place_of_the_id_but_no_bodies(request_id: str) -> None:
-    named = named_pool(codec_of(JSON), IMAGES, 2, request_id)
-    whole = prepare_pool(codec_of(JSON), IMAGES, 2, request_id)
+    named, whole = (
+        pool_of(codec_of(JSON), IMAGES, 2, None, request_id, by_library)[0] for by_library in (True, False)
+    )
     assert [one.indices for one in named] == [one.indices for one in whole] == [(0, 1), (2, 0)]
     assert [one.id_at >= 0 for one in named] == [one.id_at >= 0 for one in whole] == [bool(request_id)] * 2
     assert {one.body for one in named} == {b""}
@@ -60,9 +63,10 @@ def test_a_named_pool_has_the_pictures_and_the_place_of_the_id_but_no_bodies(req
 
 @pytest.mark.parametrize(("client", "size"), [("library", 0), ("prepared", 1)])
 def test_only_a_client_that_builds_nothing_is_given_bodies(client: str, size: int) -> None:
-    data = {"endpoint": JSON.to_dict(), "addresses": {}, "batch": 3, "cell": "c", "repeat": 1}
+    cell = replace(Cell(JSON, 3, 1, 0, 0), client=client, channels="per-user")
+    data = {**PlannedRun(cell, 1).to_record(), "endpoint": JSON.to_dict(), "addresses": {}}
     study = {"golden": {}, "trace": False, "timeout_s": 1.0, "min_cosine": 0.999}
-    assignment = assignment_of(data | {"client": client, "channels": "per-user"}, study, IMAGES)
+    assignment = assignment_of(data, study, IMAGES)
     assert [one.indices for one in assignment.pool] == [(0, 1, 2)]
     assert [bool(one.body) for one in assignment.pool] == [bool(size)]
     assert (assignment.images is None) == bool(size)

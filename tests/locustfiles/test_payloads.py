@@ -20,7 +20,8 @@ from users import Endpoint
 from users.backends.asking import AGAIN_S, read_counters, read_serving
 from users.backends.registry import codec_of
 from users.errors import RequestError
-from users.inputs.images import ImageSet, encode, photograph_crops, photograph_folder
+from users.inputs.images import ImageSet
+from users.inputs.pictures import encode, photograph_crops, photograph_folder
 from users.transport.transports import client
 
 pytestmark = pytest.mark.system

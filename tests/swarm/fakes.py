@@ -1,8 +1,16 @@
 """A runner that passes messages at once, and a clock that only sleeping moves."""
 
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from swarm.distributed.part import OF_PACER
+from swarm.distributed.protocol import DRAINED
+
+NOTHING_DONE: dict[str, int | None] = {**dict.fromkeys(DRAINED, 0), **dict.fromkeys(OF_PACER)}
+"""What a worker says of a cell whose closed-loop users have sent nothing."""
 
 
 @dataclass

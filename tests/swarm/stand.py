@@ -1,12 +1,14 @@
 """A conductor on fakes of everything it acts through, with a clock of its own."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reports.fold.windows import Results
 from reports.histogram import codec
-from reports.ledger.ledger import LedgerWriter, Record
+from reports.ledger.ledger import LedgerWriter, Record, Tag
 from swarm.distributed.workers import Answers, seated
 from swarm.errors import RunFailedError
 from swarm.plan.cell import Cell, PlannedRun
@@ -34,39 +36,57 @@ STEADY = [second(20)] * 12
 SPEEDING_UP = [second(60 - 3 * at) for at in range(12)]
 
 
+Group = PlannedRun | tuple[PlannedRun, ...]
+"""A run, or several for the same time."""
+
+
 class FixedSchedule(Schedule):
-    """Some runs, one after the other."""
+    """Some runs, one after the other, or several at the same time."""
 
-    def __init__(self, runs: list[PlannedRun]) -> None:
-        self.planned = tuple(runs)
-        self._to_come = iter(self.planned)
+    def __init__(self, runs: Sequence[Group]) -> None:
+        groups = [run if isinstance(run, tuple) else (run,) for run in runs]
+        self.planned = tuple(run for group in groups for run in group)
+        self._to_come = iter(groups)
 
-    def next(self, outcome: Outcome | None) -> PlannedRun | None:
-        return next(self._to_come, None)
+    def next(self, outcomes: Sequence[Outcome]) -> Sequence[PlannedRun]:
+        return next(self._to_come, ())
+
+
+@dataclass
+class FakeRun:
+    """Complete seconds, as many as asked for."""
+
+    latest: list[Results] = field(default_factory=list)
+    compute_ns: list[float] = field(default_factory=list)
+
+    @property
+    def complete(self) -> range:
+        return range(len(self.latest))
 
 
 class FakeFold:
-    """Complete seconds, as many as asked for."""
+    """What is known of each run."""
 
     def __init__(self) -> None:
-        self.latest: list[Results] = []
-        self.compute_ns: list[float] = []
+        self.runs: defaultdict[Tag, FakeRun] = defaultdict(FakeRun)
 
-    def summary(self) -> None:
-        """Nothing is known of its runs."""
+    def of(self, tag: Tag) -> FakeRun:
+        return self.runs[tag]
 
-    @property
-    def complete(self) -> int:
-        return len(self.latest)
+    def summary(self, tag: Tag) -> None:
+        """Nothing is known of it."""
 
 
 class FakeCollector:
-    """Every tick of the clock, the users finish `rate` requests while a phase sends."""
+    """Every tick of the clock, the users of each run finish `rate` requests while a phase sends."""
 
     def __init__(self, ledger: LedgerWriter) -> None:
         self._ledger = ledger
-        self.ok = self.failed = 0
+        self.counts: dict[Tag, list[int]] = {}
+        """Successes and failures of the runs under way."""
         self.rate, self.fail_rate = 1, 0
+        self.rates: dict[str, int] = {}
+        """Of cells that have another rate."""
         self.phases: list[tuple[str, int, str]] = []
         self.fault = ""
         self.heard: dict[str, float] = {}
@@ -76,16 +96,23 @@ class FakeCollector:
     def write(self, record: dict[str, Any]) -> None:
         self._ledger.write(record)
 
-    def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
-        self.phases.append((cell, repeat, phase))
-        self.ok = self.failed = 0
-        self.fold.latest = []
+    def begin_phase(self, runs: Iterable[Tag], phase: str) -> None:
+        self.counts = {tag: [0, 0] for tag in runs}
+        self.phases += [(*tag, phase) for tag in self.counts]
+        self.fold.runs.clear()
+
+    def ok(self, tag: Tag) -> int:
+        return self.counts[tag][0]
+
+    def failed(self, tag: Tag) -> int:
+        return self.counts[tag][1]
 
     def tick(self) -> None:
-        self.ok += self.rate
-        self.failed += self.fail_rate
-        if self.ok + self.failed > self.steady_after:
-            self.fold.latest = self.seconds
+        for tag, count in self.counts.items():
+            count[0] += self.rates.get(tag[0], self.rate)
+            count[1] += self.fail_rate
+            if sum(count) > self.steady_after:
+                self.fold.of(tag).latest = self.seconds
 
 
 class FakeSampler:
@@ -118,6 +145,8 @@ class FakeWorkers:
         """Who comes in the middle of a cell that names its workers."""
         self.missing: set[str] = set()
         self.users = 1
+        self.cells = 1
+        """Of the run under way."""
         self.dropped: int | None = None
         self.loses: dict[str, str] = {}
         """Who is lost while it is asked, by operation."""
@@ -156,9 +185,11 @@ class FakeWorkers:
             return Answers(op, {worker: {} for worker in self.present}, lost=["host2_b"])
         if op in self.errors:
             return Answers(op, {worker: {"error": self.errors[op]} for worker in self.present})
+        if op == "cell":
+            self.cells = len(data["cells"])
         drained = {"users": self.users, "finished": 5, "abandoned": 0, "dropped": self.dropped}
-        told = {"drain": drained, "cool_down": {"succeeded": 5}}.get(op, {})
-        return Answers(op, {worker: dict(told) for worker in self.present})
+        told = {"drain": {"parts": [drained] * self.cells}, "cool_down": {"succeeded": [5] * self.cells}}
+        return Answers(op, {worker: dict(told.get(op, {})) for worker in self.present})
 
 
 class Stand:
@@ -172,7 +203,8 @@ class Stand:
         self.sampler = FakeSampler()
         self.clock.on_tick = self.tick
         self.silent: set[str] = set()
-        self.spawned: list[int] = []
+        self.spawned: list[tuple[int, ...]] = []
+        """The users of each cell, time by time; none ends all."""
         self.said: list[str] = []
         self.dead: set[str] = set()
         self.served: list[int] = []
@@ -198,13 +230,13 @@ class Stand:
         self.collector.tick()
         self.collector.heard |= {w: self.clock() for w in self.workers.present if w not in self.silent}
 
-    def conductor(self, *runs: PlannedRun, schedule: Schedule | None = None) -> Conductor:
+    def conductor(self, *runs: Group, schedule: Schedule | None = None) -> Conductor:
         deps = Dependencies(
             workers=self.workers,  # type: ignore[arg-type]
             collector=self.collector,  # type: ignore[arg-type]
             fold=self.collector.fold,  # type: ignore[arg-type]
             sampler=self.sampler,  # type: ignore[arg-type]
-            spawn=self.spawned.append,
+            spawn=lambda *counts: self.spawned.append(counts),
             probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
             serving=lambda endpoint: {"instances": 1},
             traced=lambda run: self.traced,

@@ -1,4 +1,4 @@
-"""hosts.toml and link profiles with something wrong: one sentence that names file and field; none hangs."""
+"""hosts.toml, link and load profiles with something wrong: a sentence names file and field; none hangs."""
 
 import os
 from collections.abc import Callable
@@ -10,12 +10,13 @@ from hypothesis import given
 from swarm.errors import UsageError
 from swarm.hosts.hosts_file import read_hosts
 from swarm.links.profiles import read_profiles
+from swarm.options.profile_file import profile_text
 from tests.bad_input import Tally, is_clear, tried
 from tests.bad_toml import bad_tomls
 
 pytestmark = pytest.mark.slow
 
-TALLY = Tally(hosts=640, profiles=640)
+TALLY = Tally(hosts=640, profiles=640, courses=640)
 HOST = {
     "name": '"a"', "kind": '"ssh"', "workers": "2", "address": '"u@h"', "port": "22", "path": '"x"',
     "python": '"python3"', "identity": '"k"', "config": '"c"',
@@ -29,6 +30,16 @@ PROFILE = {
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bad") / "f.toml"
+
+
+COURSE = {"points": "[[0, 0.5], [20, 1.0], [20, 0]]", "stages": '["a"]'}
+
+
+def read_course(path: Path) -> str:
+    try:
+        return profile_text(str(path))
+    except ValueError as error:
+        raise UsageError(f"{path} {error}") from None
 
 
 def refusal(read: Callable[[Path], object], path: Path) -> str:
@@ -60,7 +71,15 @@ def test_profiles(path: Path, text: bytes) -> None:
         TALLY.refused("profiles", text)
 
 
-@pytest.mark.parametrize("read", [read_hosts, read_profiles])
+@tried(700)
+@given(bad_tomls(["", "[course]"], COURSE))
+def test_courses(path: Path, text: bytes) -> None:
+    path.write_bytes(text)
+    if refusal(read_course, path):
+        TALLY.refused("courses", text)
+
+
+@pytest.mark.parametrize("read", [read_hosts, read_profiles, read_course])
 @pytest.mark.parametrize("kind", ["none", "pipe", "folder", "endless"])
 def test_what_is_no_file(tmp_path: Path, read: Callable[[Path], object], kind: str) -> None:
     path = tmp_path / "f.toml"

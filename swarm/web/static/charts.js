@@ -6,6 +6,7 @@ const GIB = 2 ** 30;
 const CHARTS = [
   ["Throughput", "per second", ["images", "images_per_s"], ["failures", "failures_per_s"]],
   ["Latency", "ms", ["p50", "latency_p50_ms"], ["p95", "latency_p95_ms"], ["p99", "latency_p99_ms"]],
+  ["Goodput", "per second", ["good", "goodput_per_s"]],
   ["Load", "count", ["in flight", "in_flight"], ["users", "users"]],
   ["Busiest worker's CPU", "% of a core", ["CPU", "worker_cpu_pct"]],
   ["Worst worker's loop lag", "ms, p99", ["lag", "loop_lag_ms"]],

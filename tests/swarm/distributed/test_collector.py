@@ -24,6 +24,7 @@ from users.load.pacing import LATE_NS
 from users.result import Result
 
 CELL = "a/b4/c1"
+TAG = (CELL, 1)
 KINDS = {"timeout": ErrorKind.TIMEOUT, "reset": ErrorKind.RESET, "rejected": ErrorKind.REJECTED}
 RAW = 3
 REQUESTS = st.lists(
@@ -46,7 +47,7 @@ def collecting() -> tuple[FakeRunner, Collector, list[dict[str, Any]]]:
     runner, seen = FakeRunner(), list[dict[str, Any]]()
     collector = Collector(runner, lambda node: f"w{node[-1]}")  # type: ignore[arg-type]
     collector.listeners.append(seen.append)
-    collector.begin_phase(CELL, 1, "measure")
+    collector.begin_phase([TAG], "measure")
     return runner, collector, seen
 
 
@@ -77,7 +78,7 @@ class Study:
 
     def ship(self, worker: int, records: list[dict[str, Any]]) -> None:
         """Progress, twice, since a message may come again, and some records."""
-        tally, node = self.recorders[worker].tally("measure"), f"host_{worker}"
+        tally, node = self.recorders[worker].tally(CELL, "measure"), f"host_{worker}"
         self.told[worker] = (tally.ok, tally.failed)
         for _ in range(2):
             self.runner.deliver(PROGRESS, progress(tally.ok, tally.failed), node)
@@ -85,7 +86,7 @@ class Study:
         self.rows += [(worker, user) for rows in raw for user in rows["columns"]["user"]]
         self.runner.deliver(RECORDS, {"records": records, "raw": raw}, node)
         both = tuple(map(sum, zip(*self.told, strict=True)))
-        assert (self.collector.ok, self.collector.failed) == both
+        assert (self.collector.ok(TAG), self.collector.failed(TAG)) == both
 
     def sum(self, name: str) -> int:
         return sum(one[name] for one in self.seen)
@@ -138,21 +139,55 @@ def test_each_request_is_counted_once_where_it_belongs_whatever_the_order(reques
 
 def test_a_phase_counts_afresh_and_a_study_all_that_was_measured() -> None:
     runner, collector, _ = collecting()
-    collector.begin_phase(CELL, 1, "warm-up")
+    collector.begin_phase([TAG], "warm-up")
     runner.deliver(PROGRESS, progress(8, 2, "warm-up"))
     runner.deliver(PROGRESS, progress(100, 100, "measure"))
     runner.deliver(RECORDS, window(9, phase="warm-up", timeout=3))
-    assert (collector.ok, collector.failed) == (9, 3), "the windows have come later"
+    assert (collector.ok(TAG), collector.failed(TAG)) == (9, 3), "the windows have come later"
     for repeat in (1, 2):
-        collector.begin_phase(CELL, repeat, "measure")
-        assert (collector.ok, collector.failed) == (0, 0)
+        tag = (CELL, repeat)
+        collector.begin_phase([tag], "measure")
+        assert (collector.ok(tag), collector.failed(tag)) == (0, 0)
         runner.deliver(PROGRESS, progress(4, 2))
         runner.deliver(RECORDS, window(4, timeout=1, reset=1))
         runner.deliver(RECORDS, window(1, phase="drain", reset=1))
-        assert (collector.ok, collector.failed) == ((4, 2) if repeat == 1 else (0, 0)), "only its own"
+        own = (4, 2) if repeat == 1 else (0, 0)
+        assert (collector.ok(tag), collector.failed(tag)) == own, "only its own"
     assert (collector.requests, collector.failures) == (12, 4)
     collector.begin_study(SimpleNamespace(write=id))  # type: ignore[arg-type]
     assert (collector.requests, collector.failures) == (0, 0)
+
+
+def of_run(message: dict[str, Any], repeat: int) -> dict[str, Any]:
+    """The same of the run of that number."""
+    if "records" not in message:
+        return message | {"repeat": repeat}
+    return message | {"records": [record | {"repeat": repeat} for record in message["records"]]}
+
+
+def test_runs_at_the_same_time_are_counted_apart() -> None:
+    runner, collector, seen = collecting()
+    other, ended = (CELL, 2), {"kind": "run", "event": "end", "status": "done", "note": "", "cell": CELL}
+    collector.begin_phase([TAG, other], "measure")
+    for worker in ("host_0", "host_1"):
+        runner.deliver(PROGRESS, progress(4, 1), worker)
+        runner.deliver(PROGRESS, of_run(progress(7, 0), 2), worker)
+    counted = [(collector.ok(tag), collector.failed(tag)) for tag in (TAG, other)]
+    assert counted == [(8, 2), (14, 0)]
+    for worker in ("host_0", "host_1"):
+        runner.deliver(RECORDS, window(5, timeout=1), worker)
+        runner.deliver(RECORDS, window(9, repeat=2), worker)
+        runner.deliver(RECORDS, window(1, repeat=2, phase="warm-up"), worker)
+    counted = [(collector.ok(tag), collector.failed(tag)) for tag in (TAG, other)]
+    assert counted == [(10, 2), (18, 0)]
+    assert (collector.requests, collector.failures) == (30, 2)
+    assert [(one["repeat"], one["worker"]) for one in seen if one["phase"] == "measure"] == [
+        *((1, "w0"), (2, "w0"), (1, "w1"), (2, "w1")),
+    ]
+    collector.write(ended | {"repeat": 1})
+    health = {"kind": "health", "cell": CELL, "phase": "drain", "second": 7, "lag": "", "cpu_pct": 1.0}
+    runner.deliver(RECORDS, {"records": [health | {"repeat": repeat} for repeat in (1, 2)], "raw": []})
+    assert [one["repeat"] for one in seen if one["kind"] == "health"] == [2], "the first is over"
 
 
 def test_a_full_disk_is_told_at_the_end_though_later_there_is_room_and_events_go_on() -> None:
@@ -163,11 +198,11 @@ def test_a_full_disk_is_told_at_the_end_though_later_there_is_room_and_events_go
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     collector.begin_study(SimpleNamespace(write=full))  # type: ignore[arg-type]
-    collector.begin_phase(CELL, 1, "measure")
+    collector.begin_phase([TAG], "measure")
     runner.deliver(RECORDS, window(1))
     runner.deliver(RECORDS, window(0, reset=1))
     said = "the ledger cannot be written (No space left on device); free the disk or name another folder"
-    assert (collector.fault, len(seen), collector.ok, collector.failed) == (said, 2, 1, 1)
+    assert (collector.fault, len(seen), collector.ok(TAG), collector.failed(TAG)) == (said, 2, 1, 1)
     collector.begin_study(SimpleNamespace(write=id))  # type: ignore[arg-type]
     assert collector.fault == ""
 
@@ -212,9 +247,9 @@ def test_what_is_of_no_run_is_left_out_and_late_windows_still_count(tmp_path: Pa
 
     collector.begin_study(SimpleNamespace(write=kept.append), 9)  # type: ignore[arg-type]
     assert told() == [], "it is of the study before"
-    collector.begin_phase("b/b4/c1", 1, "measure")
+    collector.begin_phase([("b/b4/c1", 1)], "measure")
     assert (told(), list(tmp_path.iterdir())) == ([], [])
-    collector.begin_phase(CELL, 1, "measure")
+    collector.begin_phase([TAG], "measure")
     assert told() == ["health", "window"]
     assert len(list(tmp_path.iterdir())) == 1
     collector.write({"kind": "run", **of_run, "event": "end", "status": "done", "note": ""})

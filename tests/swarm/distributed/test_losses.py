@@ -40,7 +40,7 @@ def test_the_users_of_a_lost_worker_are_brought_back_on_the_others(stand: Stand)
     become(stand, "host1_a", phase="measure")
     stand.workers.users = 2
     stand.conductor(a_run()).walk()
-    assert stand.spawned == [2, 2, 0]
+    assert stand.spawned == [(2,), (2,), ()]
     assert [op for op, _ in stand.workers.asked] == [
         *("cell", "phase", "mark", "phase", "share", "cool_down", "drain"),
     ]
@@ -50,7 +50,7 @@ def test_the_users_of_a_worker_lost_while_it_was_asked_are_brought_back_too(stan
     stand.workers.loses = {"phase": "host2_b"}
     stand.workers.users = 2
     stand.conductor(a_run()).walk()
-    assert stand.spawned == [2, 2, 0]
+    assert stand.spawned == [(2,), (2,), ()]
     assert "share" in [op for op, _ in stand.workers.asked]
     assert caveats(stand) == [("worker-lost", "worker w1 was lost")]
 
@@ -112,7 +112,7 @@ def test_a_stray_worker_makes_the_run_doubtful_and_users_come_back_to_their_own(
     stand.workers.strays = ["w3"]
     stand.workers.users = 2
     stand.conductor(a_run()).walk()
-    assert stand.spawned == [2, 2, 0]
+    assert stand.spawned == [(2,), (2,), ()]
     said = "worker w3 connected during a cell for other workers: dismissed"
     assert caveats(stand) == [("worker-joined", said)]
 

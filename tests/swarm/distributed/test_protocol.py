@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from reports.histogram import codec
+from reports.ledger.ledger import tag_of
 from swarm.distributed import protocol
 from swarm.distributed.collector import Collector
 from swarm.distributed.protocol import RECORDS, REPLY
 from swarm.distributed.raw_results import packed
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.shipper import WorkerHealth
-from swarm.distributed.worker import NOTHING_DONE
 from swarm.distributed.workers import Workers
-from tests.swarm.fakes import FakeRunner
+from tests.swarm.fakes import NOTHING_DONE, FakeRunner
 from users.errors import ErrorKind, RequestError
 from users.result import Result
 
@@ -30,7 +30,8 @@ def result(error: RequestError | None = None) -> Result:
     now = time.perf_counter_ns()
     values: dict[str, Any] = dict.fromkeys(Result._fields, 1) | OF_RUN
     values |= {"intended_ns": now, "start_ns": now + 5, "end_ns": now + 1_000_000, "phases_ns": {"send": 5}}
-    return Result(**{**values, "server_ns": {}, "error": error, "abandoned": False, "request_id": ""})
+    values |= {"server_ns": {}, "error": error, "abandoned": False, "request_id": "", "request_class": ""}
+    return Result(**values)
 
 
 def test_what_workers_send_has_the_forms() -> None:
@@ -44,8 +45,8 @@ def test_what_workers_send_has_the_forms() -> None:
     message = {"records": [*recorder.take_all(), of_health, path], "raw": rows}
     assert len(message["records"]) == 3
     assert protocol.are_records(message)
-    assert protocol.is_parting(NOTHING_DONE)
-    assert protocol.is_reply({"seq": 1, **NOTHING_DONE})
+    assert protocol.is_parting({"parts": [NOTHING_DONE]})
+    assert protocol.is_reply({"seq": 1, "parts": [NOTHING_DONE] * 2})
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_what_workers_send_has_the_forms() -> None:
 def test_a_record_of_another_form_reaches_no_ledger(record: Any, caplog: pytest.LogCaptureFixture) -> None:
     runner, seen = FakeRunner(), list[Any]()
     collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
-    collector.begin_phase(WINDOW["cell"], WINDOW["repeat"], "measure")
+    collector.begin_phase([tag_of(WINDOW)], "measure")
     collector.listeners.append(seen.append)
     runner.deliver(RECORDS, {"records": [record], "raw": []}, "evil")
     runner.deliver(RECORDS, {"records": [record], "raw": []}, "evil")
@@ -118,8 +119,11 @@ PROGRESS_OF = {**OF_RUN, "ok": 9, "failed": 0}
         ),
         (
             protocol.is_parting,
-            [NOTHING_DONE, NOTHING_DONE | {"users_ns": 2.5}],
-            [{}, *(NOTHING_DONE | {"users": value} for value in ("3", True, math.nan))],
+            [{"parts": parts} for parts in ([], [NOTHING_DONE], [NOTHING_DONE | {"users_ns": 2.5}] * 2)],
+            [
+                *({}, NOTHING_DONE, {"parts": NOTHING_DONE}, {"parts": [{}]}, {"parts": [NOTHING_DONE, 5]}),
+                *({"parts": [NOTHING_DONE | {"users": value}]} for value in ("3", True, math.nan)),
+            ],
         ),
         (
             protocol.is_reply,
@@ -139,8 +143,8 @@ def test_a_drain_needs_its_figures() -> None:
     workers = Workers(runner, print)  # type: ignore[arg-type]
 
     def send(kind: str, data: dict[str, Any], worker: str | None) -> None:
-        runner.deliver(REPLY, {"seq": data["seq"], "users": 1}, "evil")
-        runner.deliver(REPLY, {"seq": data["seq"], **NOTHING_DONE}, "local")
+        runner.deliver(REPLY, {"seq": data["seq"], "parts": [{"users": 1}]}, "evil")
+        runner.deliver(REPLY, {"seq": data["seq"], "parts": [NOTHING_DONE]}, "local")
 
     runner.send_message = send  # type: ignore[assignment,method-assign]
     assert set(workers.ask("drain", {"patience_s": 0}, 5).replies) == {"local"}

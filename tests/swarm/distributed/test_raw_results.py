@@ -38,7 +38,7 @@ def test_rows_say_what_each_request_was(recorder: Recorder, tmp_path: Path) -> N
         "encode_ns": None, "send_ns": None, "wait_ns": None, "receive_ns": None, "decode_ns": 3_000_000,
         "connect_ns": None, "server_ns": 5,
         "request_bytes": 100, "response_bytes": 10, "error": "", "abandoned": False,
-        "request_id": "", "stream_wait_ns": None, "flow_wait_ns": None,
+        "request_id": "", "stream_wait_ns": None, "flow_wait_ns": None, "request_class": "",
     }  # fmt: skip
     assert (second["error"], second["server_ns"]) == ("timeout", 5)
     assert (third["error"], third["abandoned"], third["server_ns"]) == ("", True, None)

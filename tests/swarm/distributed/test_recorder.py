@@ -101,16 +101,19 @@ def test_users_and_progress(recorder: Recorder) -> None:
         recorder.add(result(start, 50, user=1))
     recorder.add(result(1000, 500, user=2))
     recorder.add(result(5000, 500, user=3, abandoned=True))
-    tally = recorder.tally("measure")
+    tally = recorder.tally("a/b4/c1", "measure")
     assert (tally.ok, tally.failed, tally.abandoned, tally.finished) == (4, 0, 1, 4)
     assert tally.users_ns == {1: (0, 250), 2: (1000, 1500)}
-    assert tally.spans_ns(recorder.tally("drain")) == 250 + 500
+    assert tally.spans_ns(recorder.tally("a/b4/c1", "drain")) == 250 + 500
     recorder.add(result(300, 50, user=1)._replace(phase="drain"))
     recorder.add(result(400, 50, user=1)._replace(phase="drain"))
     # the time that user 1 took for itself until its next request belongs to the one before
-    assert tally.spans_ns(recorder.tally("drain")) == 300 + 500
+    assert tally.spans_ns(recorder.tally("a/b4/c1", "drain")) == 300 + 500
+    # of a user that thinks until after the end, its think time does
+    recorder.add(result(2000, 100, user=2)._replace(think_ns=3000))
+    assert tally.spans_ns(recorder.tally("a/b4/c1", "drain")) == 300 + 4100
     recorder.begin_cell()
-    assert [recorder.tally(phase).finished for phase in ("measure", "drain")] == [0, 0]
+    assert [recorder.tally("a/b4/c1", phase).finished for phase in ("measure", "drain")] == [0, 0]
 
 
 def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) -> None:

@@ -31,8 +31,6 @@ from users.transport.transports import client
 class ShippingRunner(FakeRunner):
     """With a place for greenlets, none of which gets a turn in these tests."""
 
-    user_count = 2
-
     def __init__(self) -> None:
         super().__init__()
         self.greenlet = Group()
@@ -58,6 +56,11 @@ class PlayedRecorder(Recorder):
         return self.at
 
 
+def assignment(cell: str, address: str, **fields: Any) -> Assignment:
+    """Of a cell at a server of its own."""
+    return Assignment(codec_of(preset("onnx-grpc", address, "m")), [], 1.0, cell=cell, repeat=3, **fields)
+
+
 class Ship:
     """A shipping on a kernel that the test plays."""
 
@@ -65,9 +68,8 @@ class Ship:
         self.runner, self.kernel, self.recorder = ShippingRunner(), Kernel(), PlayedRecorder()
         self.made_ns = time.perf_counter_ns()
         self.shipping = Shipper(self.runner, self.recorder)  # type: ignore[arg-type]
-        codec = codec_of(preset("onnx-grpc", "h:8011", "m"))
-        self.assignment = Assignment(codec, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
-        self.shipping.assignment = self.assignment
+        self.assignment = assignment("onnx-grpc/b1/c2", "h:8011", users=2, connections=2)
+        self.shipping.assignments = [self.assignment]
 
     def path(self) -> list[dict[str, Any]]:
         return self.runner.records("path")
@@ -246,7 +248,7 @@ def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.M
         gevent.sleep(0.01)
         return seen
 
-    monkeypatch.setattr(ship.shipping._connections, "_read", slow)
+    monkeypatch.setattr(ship.shipping._connections[0], "_read", slow)
     ship.kernel.seen = {"a": info_of(bytes_sent=100)}
     first = gevent.spawn(ship.shipping._send_second, 7)
     gevent.sleep(0)
@@ -260,3 +262,61 @@ def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.M
     spans_ns = [record["span_ns"] for record in ship.path()]
     assert min(spans_ns) > 0
     assert sum(spans_ns) <= time.perf_counter_ns() - began_ns, "each from the end of the one before"
+
+
+class Both(Ship):
+    """Two cells at the same time."""
+
+    def __init__(self, address: str = "h:8021") -> None:
+        super().__init__()
+        self.other = assignment("trt-grpc/b1/c5", address, users=5, connections=5)
+        self.shipping.assignments = [self.assignment, self.other]
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
+    made = Both()
+    monkeypatch.setattr(shipper, "Connections", lambda: Connections(made.kernel))
+    yield made
+    made.runner.greenlet.kill()
+
+
+def test_of_cells_at_the_same_time_each_is_told_under_its_name_and_phase(both: Both) -> None:
+    both.assignment.enter("warm-up")
+    both.other.enter("measure")
+    both.assignment.under_way["warm-up"], both.other.under_way["measure"] = 1, 4
+    first, second = both.runner.wait_for(health=2)[:2]
+    about = [(one["cell"], one["phase"], one["in_flight"], one["users"]) for one in (first, second)]
+    assert about == [("onnx-grpc/b1/c2", "warm-up", 1, 2), ("trt-grpc/b1/c5", "measure", 4, 5)]
+    shared = [{name: one[name] for name in ("cpu_pct", "lag", "span_ns", "cells")} for one in (first, second)]
+    assert shared[0] == shared[1], "they share the process"
+    assert shared[0]["cells"] == 2
+    both.end(1, phase="warm-up")
+    for user in range(3):
+        both.end(user, cell="trt-grpc/b1/c5", error=RequestError(ErrorKind.RESET, "") if user else None)
+    gevent.sleep(1.5 * SHIP_EVERY_S)
+    told = [
+        (data["cell"], data["ok"], data["failed"]) for kind, data, _ in both.runner.sent if kind == PROGRESS
+    ]
+    assert told[-2:] == [("onnx-grpc/b1/c2", 1, 0), ("trt-grpc/b1/c5", 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("h:8021", [("onnx-grpc/b1/c2", 2, 9), ("trt-grpc/b1/c5", 5, 9)]),
+        ("other:8011", []),  # nobody can tell whose a connection to that port is
+    ],
+)
+def test_connections_of_cells_at_the_same_time_are_told_apart_by_their_port(
+    both: Both, address: str, told: list[Any]
+) -> None:
+    both.shipping.assignments = [both.assignment, assignment("trt-grpc/b1/c5", address, connections=5)]
+    both.kernel.seen = {"a": info_of(bytes_sent=1)}
+    both.shipping.begin_path("measure")
+    assert both.kernel.ports == [8011, int(address[-4:])]
+    both.kernel.seen = {"a": info_of(bytes_sent=10)}
+    FIGURES.counts.update(goaways=1)
+    both.shipping.end_path()
+    assert [(one["cell"], one["asked"], one["bytes_sent"]) for one in both.path()] == told
+    assert all("http2" not in one for one in both.path()), "nor whose a stream of our own gRPC is"

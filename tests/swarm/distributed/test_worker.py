@@ -23,9 +23,10 @@ from swarm.clock import wall_ns
 from swarm.distributed import worker
 from swarm.distributed.protocol import ASK, PARTING, RECORDS, REPLY
 from swarm.distributed.shipper import Shipper
-from swarm.distributed.worker import NOTHING_DONE, Worker, start_ns
+from swarm.distributed.worker import Worker, start_ns
 from swarm.distributed.worker_cell import YOUNG_OBJECTS
 from swarm.locust_patches.patches import three_digits
+from swarm.plan.cell import Cell, PlannedRun
 from tests.pictures import image_set
 from tests.presets import preset
 from tests.swarm.fakes import FakeRunner
@@ -100,12 +101,28 @@ def environment() -> Environment:
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch, environment: Environment) -> Iterator[WorkerRunner]:
-    monkeypatch.setattr(worker, "load_images", lambda folder, texts, pool_bytes: IMAGES)
+    monkeypatch.setattr(worker, "load_images", lambda folder, texts, pool_bytes, kinds: IMAGES)
     monkeypatch.setattr(AnyUser, "assignment", None)
     made = WorkerRunner()
     made.worker = Worker(environment, made)  # type: ignore[arg-type]
     yield made
     made.greenlet.kill()
+
+
+def study_of(**settings: Any) -> dict[str, Any]:
+    """What the master says of a study."""
+    return {
+        "images": "", "texts": "", "pool_bytes": POOL_BYTES, "kinds": [], "sha256": IMAGES.sha256,
+        "golden": {}, "min_cosine": 0.99, "timeout_s": 5.0, "raw_results": 0, "slo": "",
+        "trace": False, **settings,
+    }  # fmt: skip
+
+
+def task(endpoint: Endpoint, **changed: Any) -> dict[str, Any]:
+    """What the master says of a cell of that endpoint."""
+    cell = replace(Cell(endpoint, 2, 1, 0, 0), channels="per-user", client="prepared")
+    about = {"endpoint": endpoint.to_dict(), "addresses": {}, "users": 1}
+    return {**PlannedRun(cell, 1).to_record(), **about, **changed}
 
 
 def assigned(
@@ -116,17 +133,9 @@ def assigned(
     **settings: Any,
 ) -> Assignment:
     """The assignment of a cell at `endpoint`; `golden` embeddings are by space."""
-    study = {
-        "images": "", "texts": "", "pool_bytes": POOL_BYTES, "sha256": IMAGES.sha256,
-        "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0, "raw_results": 0,
-        "trace": False, **settings,
-    }  # fmt: skip
-    assert "error" not in runner.ask("study", **study)
-    task = {
-        "cell": f"{endpoint.name}/b2/c1", "repeat": 1, "endpoint": endpoint.to_dict(), "addresses": {},
-        "batch": 2, "users": 1, "channels": "per-user", "client": "prepared", **cell,
-    }  # fmt: skip
-    assert "error" not in runner.ask("cell", **task)
+    assert "error" not in runner.ask("study", **study_of(golden=golden, **settings))
+    told = {name: value for name, value in cell.items() if name != "share"}
+    assert "error" not in runner.ask("cell", cells=[task(endpoint, **told)], share=cell.get("share", (0, 1)))
     assert AnyUser.assignment is not None
     return AnyUser.assignment
 
@@ -155,7 +164,7 @@ def test_golden_embeddings_are_those_of_its_own_space_where_a_model_computes(
 
 
 def test_other_pictures_or_texts_than_the_masters_are_refused(runner: WorkerRunner) -> None:
-    reply = runner.ask("study", images="", texts="", pool_bytes=POOL_BYTES, sha256="0" * 64)
+    reply = runner.ask("study", **study_of(sha256="0" * 64))
     assert reply["error"] == (
         "its pictures or texts are not the master's; put the same files at the same path there"
     )
@@ -165,13 +174,12 @@ def test_a_codec_that_is_a_file_must_be_the_masters(runner: WorkerRunner, tmp_pa
     assigned(runner, ONNX)
     path = tmp_path / "mine.py"
     path.write_text("raise AssertionError('nobody runs it')")
-    cell = {"cell": "x", "repeat": 1, "addresses": {}, "batch": 1, "users": 1, "client": "prepared"}
     for codec, said in (
         (path, f"the codec {path} differs from the master's; put the same file there"),
         (tmp_path / "none.py", f"the codec {tmp_path}/none.py cannot be read (No such file or directory)"),
     ):
-        endpoint = replace(ONNX, codec=str(codec), codec_sha256="0" * 64).to_dict()
-        error = runner.ask("cell", **cell, endpoint=endpoint)["error"]
+        endpoint = replace(ONNX, codec=str(codec), codec_sha256="0" * 64)
+        error = runner.ask("cell", cells=[task(endpoint)])["error"]
         assert f"{ONNX.name}: {said}" in error
 
 
@@ -183,6 +191,21 @@ def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> 
     assert about == ("onnx-http/b2/c1", 3, 0.97, 7.5)
     assignment = assigned(runner, ONNX, cell={"client": "library", "channels": "shared"})
     assert (assignment.images, assignment.channels) == (IMAGES, "shared")
+
+
+@pytest.mark.parametrize("client", ["prepared", "library"])
+def test_of_a_mix_every_class_has_requests_of_its_own_and_all_no_more_room_than_one(
+    runner: WorkerRunner, client: str
+) -> None:
+    mixed = assigned(runner, ONNX, cell={"batch_mix": "1:0.5,2:0.3,3:0.2", "batch": 3, "client": client})
+    indices = [prepared.indices for prepared in mixed.pool]
+    assert {label: [indices[at] for at in own] for label, own in mixed.classes.items()} == {
+        **{"b1": [(0,)], "b2": [(0, 1)], "b3": [(0, 1, 2)]},
+    }
+    two = assigned(runner, ONNX, cell={"batch_mix": "1:0.5,2:0.5", "client": client})
+    assert {label: len(own) for label, own in two.classes.items()} == {"b1": 1, "b2": 1}
+    assert [bool(prepared.body) for prepared in two.pool] == [client == "prepared"] * 2
+    assert assigned(runner, ONNX).classes == {}
 
 
 def test_a_cell_over_a_link_is_sent_to_the_address_that_its_own_host_reaches(
@@ -226,8 +249,7 @@ def test_more_users_than_a_process_may_have_files(
         "who comes late has no share yet"
     )
     monkeypatch.setattr(AnyUser, "assignment", None)
-    task = {"cell": "onnx-http/b2/c237", "endpoint": ONNX.to_dict(), "users": 237}
-    error = runner.ask("cell", **task)["error"]
+    error = runner.ask("cell", cells=[task(ONNX, users=200), task(EMULATED, users=37)])["error"]
     assert "237 users on one worker need about 301 open files" in error
     assert "may open 300; raise `ulimit -n`, or spread them over more workers (--processes)" in error
 
@@ -243,6 +265,12 @@ def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
         gc.set_threshold(*before)
 
 
+def orders_for(phase: str, **ways: Any) -> dict[str, Any]:
+    """What the master says of a cell's phase."""
+    closed = {"arrivals": "", "rate": 1, "profile": "", "users": 1, "seed": "", "order_seed": ""}
+    return {"phase": phase, **closed, **ways}
+
+
 class Sending:
     """Users of a worker, as its assignment and its recorder see them."""
 
@@ -252,8 +280,15 @@ class Sending:
         self.ns = 0
 
     def phase(self, name: str, **ways: Any) -> dict[str, Any]:
-        orders = {"arrivals": "", "rate": 1, "profile": "", "seed": "", "start_utc_ns": 0, "patience_s": 5}
-        return self.runner.ask("cool_down" if name == "drain" else "phase", **orders | ways, phase=name)
+        told = {"start_utc_ns": 0, "patience_s": 5}
+        told |= {key: ways.pop(key) for key in ("start_utc_ns", "share") if key in ways}
+        orders = [orders_for(name, **ways)] * len(self.runner.worker._parts)
+        return self.runner.ask("cool_down" if name == "drain" else "phase", orders=orders, **told)
+
+    def drained(self, patience_s: float = 1) -> dict[str, Any]:
+        """What it says of its one cell once it is drained."""
+        (told,) = self.runner.ask("drain", patience_s=patience_s)["parts"]
+        return dict(told)
 
     def begin(self, count: int) -> None:
         """So many users begin a request in the phase under way."""
@@ -310,9 +345,9 @@ def test_requests_belong_to_the_phase_in_which_they_began_and_the_load_goes_on(
     assert not cooling.ready(), "another order need not wait for it"
     users.end("measure", 2)
     users.end("measure", 1, RequestError(ErrorKind.RESET, ""))
-    assert cooling.get(timeout=10)["succeeded"] == 2
+    assert cooling.get(timeout=10)["succeeded"] == [2]
     users.end("drain", 4)
-    told = runner.ask("drain", patience_s=1)
+    told = users.drained()
     assert not users.assignment.start_event.is_set()
     assert (told["users"], told["finished"], told["sent"], told["abandoned"]) == (2, 3, 3, 0)
     # two users: from the first's first request to its next one of the drain, 3 s, and the second's likewise
@@ -325,7 +360,7 @@ def test_requests_belong_to_the_phase_in_which_they_began_and_the_load_goes_on(
     users.begin(2)
     users.phase("measure")
     users.end("warm-up", 2)
-    assert runner.ask("drain", patience_s=1)["other_phases"] == 2, "the mark was of the cell before"
+    assert users.drained()["other_phases"] == 2, "the mark was of the cell before"
 
 
 def test_a_request_that_begins_while_the_path_is_looked_at_may_be_counted_in_the_next_phase(
@@ -338,7 +373,7 @@ def test_a_request_that_begins_while_the_path_is_looked_at_may_be_counted_in_the
     users.phase("measure")
     monkeypatch.undo()
     users.end("warm-up", 1)
-    assert runner.ask("drain", patience_s=1)["other_phases"] == 1
+    assert users.drained()["other_phases"] == 1
 
 
 @pytest.mark.parametrize("order", ["measure", "drain"])
@@ -364,10 +399,10 @@ def test_what_never_comes_back_is_abandoned_in_the_phase_in_which_it_began(
     users.phase("measure")
     users.begin(2)
     users.end("measure", 1)
-    told = runner.ask("drain", patience_s=0.05)
+    told = users.drained(patience_s=0.05)
     assert (told["finished"], told["abandoned"], told["other_phases"]) == (1, 1, 0)
     users.end("measure", 1)
-    assert {**runner.ask("drain", patience_s=1), "seq": 0} == {**NOTHING_DONE, "seq": 0}
+    assert runner.ask("drain", patience_s=1)["parts"] == [], "it has no cell any more"
     assert users.shipped() == {"measure": 1}, "what comes back later is nobody's"
 
 
@@ -383,7 +418,8 @@ def test_a_worker_that_parts_waits_for_what_is_under_way_and_says_what_it_has_do
     gevent.spawn_later(0.05, users.end, "measure", 2)
     runner.worker.part()
     assert users.healths("measure") > before, "what its last second was like is told under the phase"
-    (told,) = runner.told(PARTING)
+    (parting,) = runner.told(PARTING)
+    (told,) = parting["parts"]
     assert (told["finished"], told["abandoned"], told["sent"], told["due"]) == (2, 0, 2, None)
     assert 0 < told["phase_ns"] < 60 * S, "until it was told to leave"
     assert users.shipped() == {"measure": 2}
@@ -405,7 +441,7 @@ def test_an_open_phase_has_this_workers_share_of_the_schedule_and_another_where_
     assert (pacer.index, pacer.of) == (0, 2)
     pacer.due, pacer.dropped, pacer.overslept = 9, 3, 1
     pacer.dropped_by_s.update({4: 1, 2: 2})
-    told = runner.ask("drain", patience_s=1)
+    told = users.drained()
     assert (told["due"], told["dropped"], told["overslept"]) == (9, 3, 1)
     assert told["dropped_by_s"] == [(2, 2), (4, 1)]
     assert pacer.over.is_set(), "nobody's turn comes any more"
@@ -416,7 +452,7 @@ def test_arrivals_that_still_wait_at_the_end_are_dropped(
 ) -> None:
     users = Sending(runner, environment)
     users.phase("measure", arrivals="constant", rate=100, start_utc_ns=wall_ns() - S // 2)
-    told = runner.ask("drain", patience_s=1)
+    told = users.drained()
     assert 50 <= told["due"] == told["dropped"] == sum(count for _, count in told["dropped_by_s"])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,21 @@ from swarm.distributed.worker_cell import check_reach
 from swarm.errors import StudyError
 from tests.certificates import Certificates
 from tests.stand_ins import stand_in
-from tests.swarm.distributed.test_worker import EMULATED, ONNX, WorkerRunner, assigned, environment, runner
+from tests.swarm.distributed.test_worker import (
+    EMULATED,
+    IMAGES,
+    ONNX,
+    WorkerRunner,
+    assigned,
+    environment,
+    runner,
+    task,
+)
 from tests.swarm.output.test_results_folder import options
 from tests.swarm.study.test_handout import handed_out
 from tests.tls_proxy import behind_tls
-from users.endpoint import Endpoint
+from users.codecs.v2 import SharedInputs
+from users.endpoint import Endpoint, Protocol
 from users.http2.sender import SCHEDULINGS
 from users.tls import OPEN, Security
 
@@ -53,6 +64,34 @@ def test_bodies_of_a_prepared_pool_are_views_whatever_the_protocol(runner: Worke
         pool = assigned(runner, endpoint).pool
         assert [type(prepared.body) for prepared in pool] == [memoryview] * 2
         assert assigned(runner, endpoint, cell={"client": "library"}).pool[0].body == b""
+
+
+@pytest.mark.parametrize(("protocol", "codec"), [("http", "v2-binary"), ("grpc", "v2-grpc")])
+def test_a_compressed_pool_is_made_once_or_for_each_request(
+    runner: WorkerRunner, protocol: Protocol, codec: str
+) -> None:
+    endpoint = replace(ONNX, protocol=protocol, codec=codec)
+    plain = assigned(runner, endpoint).pool[0].sent_bytes
+    packed = assigned(runner, endpoint, cell={"compression": "gzip"})
+    assert (packed.codec.compression, packed.pool[0].packing) == ("gzip", "gzip")
+    assert type(packed.pool[0].body) is memoryview
+    assert packed.pool[0].sent_bytes < plain
+    library = assigned(runner, endpoint, cell={"compression": "gzip", "client": "library"})
+    made = library.codec.prepare(IMAGES, library.pool[0].indices)
+    assert (library.pool[0].body, made.sent_bytes < plain) == (b"", True)
+
+
+def test_inputs_in_shared_memory_must_lie_on_the_workers_host(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(worker_cell, "SHARED", tmp_path)
+    named = SharedInputs.of(ONNX.contract, "inferswarm-1-ab", f"{ONNX.name}/b2/c1", IMAGES, 2)
+    with pytest.raises(AssertionError, match="host far: has no shared memory with the master"):
+        assigned(runner, ONNX, cell={"shared_memory": "system"}, regions="inferswarm-1-ab")
+    (tmp_path / named.region).touch()
+    pool = assigned(runner, ONNX, cell={"shared_memory": "system"}, regions="inferswarm-1-ab").pool
+    assert named.region.encode() in bytes(pool[0].body)
+    assert max(prepared.sent_bytes for prepared in pool) < 400
 
 
 @pytest.mark.parametrize(
@@ -125,10 +164,7 @@ def test_what_is_missing_is_told_before_any_load(
 @pytest.mark.parametrize("security", [Security(token=VARIABLE), Security("/nowhere/ca.pem")])
 def test_one_that_comes_late_is_refused_with_its_first_cell(runner: WorkerRunner, security: Security) -> None:
     assigned(runner, ONNX)
-    reply = runner.ask(
-        "cell", cell="x", repeat=1, endpoint=at("gpu:1", security).to_dict(), addresses={}, batch=1, users=1,
-        channels="per-user", client="prepared",
-    )  # fmt: skip
+    reply = runner.ask("cell", cells=[task(at("gpu:1", security))])
     assert reply["error"].startswith("host far: ")
 
 

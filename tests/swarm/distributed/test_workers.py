@@ -8,12 +8,11 @@ import gevent
 import pytest
 
 from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY
-from swarm.distributed.worker import NOTHING_DONE
 from swarm.distributed.workers import Workers, seated
 from swarm.errors import RunFailedError
-from tests.swarm.fakes import FakeRunner
+from tests.swarm.fakes import NOTHING_DONE, FakeRunner
 
-PARTED = {**NOTHING_DONE, "users": 3}
+PARTED = {"parts": [{**NOTHING_DONE, "users": 3}]}
 
 
 class Node:

@@ -21,7 +21,8 @@ from swarm.plan.sweep import cross
 from swarm.targets.endpoints import FIVE, chosen
 from tests.bad_input import Tally, is_clear, said_by, tried
 from users.backends.registry import url_options
-from users.inputs.images import ImageSetError, load_images
+from users.inputs.images import load_images
+from users.inputs.pictures import ImageSetError
 
 pytestmark = pytest.mark.slow
 

@@ -73,8 +73,8 @@ def test_help_of_a_study_is_the_same_from_anywhere(tmp_path: Path, *, by_variabl
 
 VERBS = """
 Accept Add Also Check Choose Compute Count Emulate Exit Find Join Judge Keep Leave Let Limit Listen
-Load Look Measure Name Preprocess Present Print Ramp Record Repeat Run Seed Send Serve Set State
-Test Trust Use Watch Write
+Load Look Measure Mix Name Preprocess Present Print Record Repeat Replay Run Seed Send Serve Set Split State
+Test Trust Use Vary Watch Write
 """
 
 

@@ -67,6 +67,8 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--find-rate p99<=5 --repeats 2", "--find-rate: searches once, from one rate"),
         ("--find-rate p99<=5 --rates 5,6", "--find-rate: searches once, from one rate"),
         ("--load-profile up:5", "--load-profile up:5: give seconds of ramp, hold and cool"),
+        ("--load-profile nowhere.toml", "--load-profile nowhere.toml: cannot be read (No such file"),
+        ("--think 0.5,1m", "--think 0.5,1m: give seconds up to 600, e.g. 0.5, or exponential:0.5"),
         ("--load-profile hold:5 --find-rate p99<=5", "--load-profile: a search needs a constant rate"),
         ("--kube-namespace a", "--kube-namespace: applies only to the Kubernetes API; also give --kube-url"),
         ("--kube-url http://h:1", "--kube-url: watches a service of yours; also give its URL"),
@@ -147,6 +149,15 @@ def test_endpoints_of_any_model() -> None:
     assert (made.batches, made.levels, made.pool_bytes) == ((8, 1), (1, 64), 2_000_000)
     record = made.to_record()
     assert (record["endpoint"], record["batches"]) == (made.endpoint, made.batches)
+
+
+def test_kinds_of_pictures_are_those_of_the_mix() -> None:
+    assert options().kinds == ()
+    assert options("--picture-mix", "224:0.7, 1024:0.3").kinds == ("224", "1024")
+    with pytest.raises(
+        UsageError, match=r"^--picture-mix 224:0.7: give the shares of all requests, which add up"
+    ):
+        resolve(parsed(picture_mix="224:0.7"))
 
 
 def test_the_price_of_the_servers_is_kept_and_unknown_by_default() -> None:

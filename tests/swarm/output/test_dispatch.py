@@ -11,7 +11,7 @@ import gevent
 import pytest
 
 from reports.gates.verdict import Verdict, kept_text
-from reports.ledger.ledger import Record
+from reports.ledger.ledger import Record, tag_of
 from swarm.events import HOOKS, StudyEnded, StudyEvent
 from swarm.output import delivery
 from tests.reports.lines import FIRST_SECOND, health_line, phase_line, sample_line, window
@@ -177,7 +177,7 @@ def test_where_nobody_listens_no_event_is_made(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("swarm.output.dispatch.window_event", lambda second: 1 / 0)
     study = Followed(BOOK.header)
     study.tell(*a_run())
-    assert study.fold.summary() is not None
+    assert study.fold.summary(tag_of(TAG)) is not None
     assert (study.said, study.dispatcher.finish()) == ([], [])
 
 
@@ -212,8 +212,8 @@ def test_a_study_that_cannot_be_followed_is_not_asked_any_more() -> None:
     start, phase, *body, end = a_run(4)
     study.tell(start, phase, *body[:-1], {**body[0], "histograms": {"latency": "broken"}}, end)
     assert study.said[0].startswith("inferswarm: no more events, live figures or early stops (")
-    assert (study.fold.complete, study.fold.latest) == (0, [])
-    assert (study.fold.summary(), heard.of("run_ended")) == (None, [])
+    assert (study.fold.of(tag_of(TAG)), study.fold.summary(tag_of(TAG))) == (None, None)
+    assert heard.of("run_ended") == []
     assert [study.said[0]] == [
         f"inferswarm: no more events, live figures or early stops ({fault})" for fault in heard.faults
     ]

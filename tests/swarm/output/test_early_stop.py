@@ -216,3 +216,21 @@ def test_a_long_phase_has_several_seconds_in_a_block_and_counts_them_all() -> No
     assert found.stop is not None
     failed = 350 + 350 * 30
     assert found.stop.why.startswith(f"failure_ratio {100 * failed / (700 * 20 + failed):.1f} % ")
+
+
+@pytest.mark.parametrize("slow", [CELL, OTHER])
+def test_of_two_runs_at_the_same_time_the_bad_one_stops_the_study(slow: Cell) -> None:
+    found = Stopping(P50, "abort_after_s = 0")
+    tags = [{"cell": cell.name, "repeat": 2} for cell in (CELL, OTHER)]
+    for tag in tags:
+        found.begin(tag)
+    for tag in tags:
+        found.on_record(phase("measure", tag))
+    stopped = list[int]()
+    for at in range(20):
+        for tag in tags:
+            each_ms = 90 if tag["cell"] == slow.name else 10
+            found.on_record(window(tag, "w0", [each_ms * MS] * 60, 1) | {"second": FIRST_SECOND + at})
+        stopped += [at] if found.stop else []
+    assert found.stop is not None
+    assert (found.stop.cell, stopped[0]) == (slow.name, 5), "as soon as where it runs alone"

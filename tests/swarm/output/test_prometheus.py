@@ -73,11 +73,12 @@ def window(
     failures: Mapping[str, int] | None = None,
     late: int = 0,
     repeat: int = 1,
+    good: int | None = None,
 ) -> WindowEvent:
     """A second of its own, if it is not given."""
     endpoint, latency = cell.partition("/")[0], codec.decoded(codec.encoded_ns(latencies_ns)[0])
     ok, kinds = len(latencies_ns), Counter(failures or {})
-    found = Results(None, ok, 4 * ok, late, kinds, {"latency": latency} if ok else {})
+    found = Results(None, ok, 4 * ok, late, kinds, {"latency": latency} if ok else {}, good=good)
     return WindowEvent(
         t_s=0, utc="", cell=cell, repeat=repeat, phase=phase, endpoint=endpoint, revision=0, ok=ok,
         second=second or next(SECONDS), images=4 * ok, failures=kinds, percentiles={}, results={phase: found},
@@ -101,13 +102,14 @@ def sample(**values: Any) -> SampleEvent:
 
 
 def test_counters(stand: Stand) -> None:
-    stand.live.on_window(window([5_000_000] * 10, failures={"timeout": 2, "reset": 1}))
+    stand.live.on_window(window([5_000_000] * 10, failures={"timeout": 2, "reset": 1}, good=9))
     stand.live.on_window(window([], phase="warm-up", failures={"timeout": 1}))
     found = stand.scrape()
     assert found[key("inferswarm_requests_total", {**OF, "outcome": "ok"})] == 10
     assert found[key("inferswarm_requests_total", {**OF, "outcome": "failed"})] == 3
     assert found[key("inferswarm_requests_total", {**OF, "phase": "warm-up", "outcome": "failed"})] == 1
     assert found[key("inferswarm_images_total", OF)] == 40
+    assert found[key("inferswarm_good_total", OF)] == 9
     assert found[key("inferswarm_failures_total", {"endpoint": "onnx-grpc", "kind": "timeout"})] == 3
     assert found[key("inferswarm_failures_total", {"endpoint": "onnx-grpc", "kind": "reset"})] == 1
 

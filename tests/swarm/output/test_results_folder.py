@@ -158,7 +158,7 @@ def test_the_header_says_what_the_study_is_and_ran_on() -> None:
     servers.endpoints, servers.ready = [onnx, onnx.floor(), tls], READY
     servers.targets, servers.here = {"onnx": {"found": "here"}}, {onnx.name: False}
     runs = [PlannedRun(Cell(onnx, 1, 2, 10, 30), repeat) for repeat in (1, 2)]
-    given = options("--batch", "1")
+    given = options("--batches", "1")
     head = header(study, given, ["locust", "-f", "a b.py"], runs, images, servers)  # type: ignore[arg-type]
     about_it = ("header", VERSION, "s", "A study", given.size)
     assert tuple(head[name] for name in ("kind", "version", "study", "title", "size")) == about_it

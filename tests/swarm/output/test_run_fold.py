@@ -1,12 +1,12 @@
-"""The fold of the run under way: when its seconds are told, how often, and with which figures."""
+"""The fold of the runs under way: when its seconds are told, how often, and with which figures."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from reports.ledger.ledger import Record
+from reports.ledger.ledger import Record, tag_of
 from swarm.output import run_fold
-from swarm.output.run_fold import WAIT_S, LiveSecond, RunFold
+from swarm.output.run_fold import WAIT_S, FollowedRun, LiveSecond, RunFold
 from tests.reports.lines import FIRST_SECOND, health_line, phase_line, sample_line, window
 from tests.swarm.fakes import FakeClock
 from tests.swarm.followed import END, START
@@ -28,6 +28,13 @@ class Follower:
         self.fold.listeners.append(self.told.append)
         self.fold.follow(BOOK.header)
         self.tell({**START, **TAG, "workers": list(workers or ("w0",))})
+
+    @property
+    def followed(self) -> FollowedRun:
+        """The run under way."""
+        found = self.fold.of(tag_of(TAG))
+        assert found is not None
+        return found
 
     def tell(self, *records: Record, step_s: float = STEP_S) -> list[Told]:
         """What is told while these come."""
@@ -112,7 +119,7 @@ def test_of_a_long_run_the_last_seconds_are_held_and_what_is_older_is_late(
     assert run.fold.late == 2
     (held,) = {id(one.run): one.run for one in run.told}.values()
     assert sorted(at - FIRST_SECOND for at in held.seconds) == [5, 6, 7, 8, 9]
-    summary = run.fold.summary()
+    summary = run.fold.summary(tag_of(TAG))
     assert summary is not None
     assert summary.counts.images == 26, "all count"
 
@@ -166,12 +173,12 @@ def test_a_run_that_was_not_planned_is_refused() -> None:
 def test_a_summary_is_made_once_of_the_same_records() -> None:
     run = Follower()
     run.tell(done("w0", 0))
-    first = run.fold.summary()
+    first = run.fold.summary(tag_of(TAG))
     assert first is not None
     assert first.counts.images == 2
-    assert run.fold.summary() is first
+    assert run.fold.summary(tag_of(TAG)) is first
     run.tell(done("w0", 1))
-    second = run.fold.summary()
+    second = run.fold.summary(tag_of(TAG))
     assert second is not None
     assert second.counts.images == 4
 
@@ -179,7 +186,7 @@ def test_a_summary_is_made_once_of_the_same_records() -> None:
 def test_without_a_study_nothing_is_followed() -> None:
     fold = RunFold(FakeClock())
     fold.on_record({**START, **TAG})
-    assert fold.summary() is None
+    assert (fold.of(tag_of(TAG)), fold.summary(tag_of(TAG))) == (None, None)
 
 
 def in_phase(record: Record, phase: str) -> Record:
@@ -194,30 +201,30 @@ def test_a_second_of_a_phase_is_complete_when_every_worker_has_told_how_it_fared
     for worker, at in seconds:
         run.tell(in_phase(done(worker, at, 10 + at), "warm-up"))
         run.tell(in_phase(health_line(TAG, worker, FIRST_SECOND + at), "warm-up"))
-        complete.append(run.fold.complete)
+        complete.append(len(run.followed.complete))
     assert complete == [0, 0, 0, 1, 1, 2], "the first, in which the phase began, is not counted"
-    assert [second.ok for second in run.fold.latest] == [2 * 11, 2 * 12]
-    assert [second.histogram("latency").total for second in run.fold.latest] == [22, 24]
+    assert [second.ok for second in run.followed.latest] == [2 * 11, 2 * 12]
+    assert [second.histogram("latency").total for second in run.followed.latest] == [22, 24]
     run.tell(in_phase(health_line(TAG, "w2", FIRST_SECOND + 1), "warm-up"))
-    assert (run.fold.complete, run.fold.latest) == (0, []), "one that comes later begins later"
+    assert (len(run.followed.complete), run.followed.latest) == (0, []), "one that comes later begins later"
 
 
 def test_a_phase_begins_with_its_first_window() -> None:
     run = Follower()
     run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:00Z"), done("w0", 0))
     run.tell(*(health_line(TAG, "w0", FIRST_SECOND + at) for at in (1, 2)))
-    assert run.fold.complete == 2
+    assert [at - FIRST_SECOND for at in run.followed.complete] == [1, 2]
 
 
 def test_a_phase_begins_afresh_and_what_comes_late_of_the_one_before_is_not_of_it() -> None:
     run = Follower()
     run.tell(phase_line(TAG, "warm-up", "2026-11-21T11:00:00Z"))
     run.tell(*(in_phase(health_line(TAG, "w0", FIRST_SECOND + at), "warm-up") for at in range(9)))
-    assert run.fold.complete == 8
+    assert len(run.followed.complete) == 8
     run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:09Z"))
     run.tell(done("w0", 9, 5))
     run.tell(*(in_phase(health_line(TAG, "w0", FIRST_SECOND + at), "warm-up") for at in (9, 10)))
-    assert (run.fold.complete, run.fold.latest) == (0, [])
+    assert (len(run.followed.complete), run.followed.latest) == (0, [])
 
 
 def test_of_a_long_phase_the_latest_seconds_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,9 +235,9 @@ def test_of_a_long_phase_the_latest_seconds_are_looked_at(monkeypatch: pytest.Mo
         counted = {"executions": at, "compute_ns": at**2}
         run.tell(done("w0", at, 1 + at), health_line(TAG, "w0", FIRST_SECOND + at))
         run.tell(*(sample_line(TAG, FIRST_SECOND + at + more, server=counted) for more in range(3)))
-    assert (run.fold.complete, len(run.fold.latest)) == (27, 4)
-    assert [second.ok for second in run.fold.latest] == [25, 0, 0, 28]
-    assert run.fold.compute_ns == [(27**2 - 24**2) / 3]
+    assert (len(run.followed.complete), len(run.followed.latest)) == (27, 4)
+    assert [second.ok for second in run.followed.latest] == [25, 0, 0, 28]
+    assert run.followed.compute_ns == [(27**2 - 24**2) / 3]
 
 
 def test_compute_times_are_between_readings_of_the_phase_in_which_something_ran() -> None:
@@ -241,14 +248,71 @@ def test_compute_times_are_between_readings_of_the_phase_in_which_something_ran(
         counted = {"executions": executions, "compute_ns": compute_ns}
         run.tell(in_phase(sample_line(TAG, FIRST_SECOND + at, server=counted), phase))
     run.tell(sample_line(TAG, FIRST_SECOND + 9, missing=["server: refused"]))
-    assert run.fold.compute_ns == [20, 50]
+    assert run.followed.compute_ns == [20, 50]
 
 
 def test_of_records_that_the_report_will_refuse_there_is_no_summary() -> None:
     run = Follower()
     run.tell(done("w0", 0), {"kind": "server", **TAG, "when": "before"}, {**END, **TAG})
-    assert run.fold.summary() is None
+    assert run.fold.summary(tag_of(TAG)) is None
     run.tell({**START, **TAG, "repeat": 2}, {**END, **TAG, "repeat": 2})
-    found = run.fold.summary()
+    found = run.fold.summary((TAG["cell"], 2))
     assert found is not None
     assert (found.repeat, found.counts.requests) == (2, 0)
+
+
+OTHER = {**TAG, "repeat": 2}
+"""A run for the same time, as if it were of another cell."""
+
+
+def of_other(record: Record) -> Record:
+    return {**record, **OTHER}
+
+
+class TwoRuns(Follower):
+    """Of one worker, begun one after the other before either has told of anything."""
+
+    def __init__(self) -> None:
+        super().__init__("w0")
+        self.tell({**START, **OTHER, "workers": ["w0"]})
+
+    def told_of(self, repeat: int) -> list[Told]:
+        """By the run of that number."""
+        own = [one for one in self.told if one.run.planned["repeat"] == repeat]
+        return [(one.at - FIRST_SECOND, one.revision, one.row.images_per_s) for one in own]
+
+
+def test_seconds_of_runs_at_the_same_time_are_told_apart() -> None:
+    run = TwoRuns()
+    for at in range(3):
+        run.tell(done("w0", at), of_other(done("w0", at, 5)))
+    assert (run.told_of(1), run.told_of(2)) == ([(0, 0, 2), (1, 0, 2)], [(0, 0, 5), (1, 0, 5)])
+    run.tell({**END, **TAG}, of_other(done("w0", 3, 7)), {**END, **OTHER})
+    assert run.told_of(1) == [(at, 0, 2) for at in range(3)]
+    assert run.told_of(2) == [(0, 0, 5), (1, 0, 5), (2, 0, 5), (3, 0, 7)]
+    summaries = [run.fold.summary(tag_of(tag)) for tag in (TAG, OTHER)]
+    assert [found and (found.repeat, found.counts.images) for found in summaries] == [(1, 6), (2, 22)]
+    assert run.fold.late == 0
+
+
+def test_each_of_several_runs_has_a_phase_of_its_own() -> None:
+    run = TwoRuns()
+    run.tell(*(phase_line(tag, "measure", "2026-11-21T11:00:00Z") for tag in (TAG, OTHER)))
+    for at in range(4):
+        run.tell(done("w0", at), health_line(TAG, "w0", FIRST_SECOND + at))
+        if at < 3:
+            run.tell(of_other(done("w0", at, 9)), health_line(OTHER, "w0", FIRST_SECOND + at))
+    other = run.fold.of(tag_of(OTHER))
+    assert other is not None
+    assert [one.ok for one in run.followed.latest] == [2, 2, 2]
+    assert [one.ok for one in other.latest] == [9, 9]
+
+
+def test_both_are_known_until_the_next_run_begins() -> None:
+    run = TwoRuns()
+    run.tell(done("w0", 0), of_other(done("w0", 0)), {**END, **TAG}, {**END, **OTHER})
+    assert all(run.fold.summary(tag_of(tag)) for tag in (TAG, OTHER))
+    run.tell({**START, **TAG})
+    assert run.fold.of(tag_of(OTHER)) is None
+    run.tell(of_other(done("w0", 1)))
+    assert run.fold.late == 1

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.caveats.rate_bound import RateBound
+from reports.caveats.rate_bound import GoodputBound, RateBound
+from reports.histogram.buckets import middles_ns
+from reports.histogram.codec import decoded
+from reports.ledger.ledger import tag_of
+from reports.slo import Slo
 from reports.stats.highest_rate import RateTried, confirmations, highest_rate, told
 from reports.study.study import Study, load_study
 from reports.topics.load.rate_search import find_bound, searches
@@ -17,6 +21,7 @@ from tests.reports.open_load import at_rate, searched
 from users.endpoint import Endpoint
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
+BOUND = RateBound("p99", 100)
 CELLS = [Cell(HTTP, batch, 8, 10, 3, "open", arrivals="constant", max_in_flight=5) for batch in (1, 4)]
 
 
@@ -202,17 +207,25 @@ def test_where_nothing_is_ever_told_it_ends_all_the_same() -> None:
 
 
 def conducted(
-    cells: list[Cell], folder: Path, caveats: Callable[[PlannedRun], tuple[str, ...]]
+    cells: list[Cell],
+    folder: Path,
+    caveats: Callable[[PlannedRun], tuple[str, ...]],
+    bound: RateBound = BOUND,
+    failing: int = 0,
 ) -> tuple[list[str], Study]:
     """A study that searches, of a server whose p99 is as many ms as requests a second come.
 
-    What the search said of each run, and what the report reads of it all.
+    What the search said of each run, and what the report reads of it all. So many more requests fail, and
+    where the objective of --slo is the bound, windows count the good ones.
     """
-    book, fold = searched("p99<=100"), RunFold()
+    by_slo = isinstance(bound, GoodputBound)
+    book, fold = searched("slo" if by_slo else "p99<=100"), RunFold()
+    book.header["options"] |= {"slo": "p99<=100"} if by_slo else {}
     fold.follow(book.header)
-    search, said, made = RateSearch(cells, RateBound("p99", 100)), list[str](), list[tuple[object, ...]]()
-    run = search.next(None)
-    while run:
+    search, said, made = RateSearch(cells, bound), list[str](), list[tuple[object, ...]]()
+    outcomes: list[Outcome] = []
+    while runs := search.next(outcomes):
+        (run,) = runs
         told = len(book.records)
         level, batch = run.cell.level, run.cell.batch
         at_level = (run.cell.endpoint, batch, level)
@@ -220,7 +233,11 @@ def conducted(
         assert run.repeat == made.count(at_level)
         assert (run.cell.requests, run.cell.seconds) == ((20, 6) if run.confirming else (10, 3))
         assert run.to_record().get("confirming", False) is run.confirming
-        tag = at_rate(book, level, level, HTTP.name, batch=batch, repeat=run.repeat)
+        failures = {"timeout": failing} if failing else {}
+        tag = at_rate(book, level, level, HTTP.name, batch=batch, repeat=run.repeat, failures=failures)
+        for window in book.measured(tag) if by_slo else ():
+            latencies = decoded(window["histograms"]["latency"])
+            window["good"] = int(latencies.counts[middles_ns(latencies.indices) <= 100.05e6].sum())
         for code in caveats(run):
             if code == "failed":
                 book.records[-1] |= {"status": code}
@@ -230,9 +247,8 @@ def conducted(
         book.plan_later()
         for record in (book.records[-1], *book.records[told:-1]):
             fold.on_record(record)
-        outcome = Outcome(run, fold.summary())
-        said.append(f"{level:g}{search.remark(outcome)}")
-        run = search.next(outcome)
+        outcomes = [Outcome(run, fold.summary(tag_of(tag)))]
+        said.append(f"{level:g}{search.remark(outcomes[0])}")
     return said, load_study(book.write(folder))
 
 
@@ -309,8 +325,24 @@ def test_a_run_that_failed_ends_the_search_of_its_cell(tmp_path: Path) -> None:
 
 def test_without_a_summary_the_search_of_a_cell_ends() -> None:
     search = RateSearch(CELLS, RateBound("p99", 100))
-    first = search.next(None)
-    assert first is not None
+    (first,) = search.next([])
     assert search.remark(Outcome(first, None)) == "  tells nothing"
-    assert search.next(Outcome(first, None)) == PlannedRun(CELLS[1], 1)
-    assert search.next(Outcome(first, None)) is None
+    assert search.next([Outcome(first, None)]) == [PlannedRun(CELLS[1], 1)]
+    assert search.next([Outcome(first, None)]) == []
+
+
+@pytest.mark.parametrize(("failing", "highest"), [(0, 100), (9, 100), (11, 0)])
+def test_the_highest_rate_that_keeps_the_objective_may_have_a_few_failures(
+    failing: int, highest: float, tmp_path: Path
+) -> None:
+    """Of 1,000 requests 20 take as long as the rate; those that fail count as not good."""
+    bound = GoodputBound.of(Slo.parse("p99<=100"))
+    said, study = conducted(CELLS[:1], tmp_path, lambda run: (), bound, failing)
+    assert find_bound(study) == bound
+    share = {0: "100 %", 9: "99.1 %", 11: "98.91 %"}[failing]
+    assert said[0] == f"8  {share} good, {'met' if highest else 'not met'}"
+    (found,) = searches(study, bound)
+    assert found.confirmed is bool(highest)
+    if highest:
+        assert 85 <= found.met[0].level <= highest < found.missed[0].level
+        assert f"128  {'98 %' if not failing else '97.12 %'} good, not met" in said[4]

@@ -1,4 +1,4 @@
-"""Whole repeats that are added while somebody wants them."""
+"""Whole repeats that are added while somebody wants them, and cells that are measured at the same time."""
 
 from dataclasses import replace
 
@@ -10,7 +10,9 @@ from tests.swarm.stand import GRPC, HTTP, Stand
 CELLS = [Cell(HTTP, 4, 2, 10, 0), Cell(GRPC, 4, 2, 10, 0)]
 
 
-def asked(repeats: int, most: int, wanted: list[bool]) -> tuple[RepeatingSchedule, list[tuple[int, int]]]:
+def asked(
+    repeats: int, most: int, wanted: list[bool], cells: list[Cell] = CELLS
+) -> tuple[RepeatingSchedule, list[tuple[int, int]]]:
     """A schedule whose further repeats are wanted or not, and of which repeats, with how many left."""
     numbers: list[tuple[int, int]] = []
 
@@ -18,16 +20,35 @@ def asked(repeats: int, most: int, wanted: list[bool]) -> tuple[RepeatingSchedul
         numbers.append((number, left))
         return wanted.pop(0)
 
-    return RepeatingSchedule(CELLS, repeats, most, 5, is_wanted), numbers
+    return RepeatingSchedule(cells, repeats, most, 5, is_wanted), numbers
 
 
 def test_repeats_are_added_until_none_is_wanted() -> None:
     schedule, numbers = asked(2, 9, [True, True, False])
     assert schedule.planned == order(CELLS, 2, 5)
     assert schedule.remark(Outcome(schedule.planned[0], None)) == ""
-    runs = list(iter(lambda: schedule.next(None), None))
-    assert runs == schedule.planned == order(CELLS, 4, 5)
+    groups = list(iter(lambda: schedule.next([]), []))
+    assert {len(group) for group in groups} == {1}
+    assert [run for (run,) in groups] == schedule.planned == order(CELLS, 4, 5)
     assert numbers == [(3, 7), (4, 6), (5, 5)]
+
+
+def test_cells_for_the_same_time_come_at_once_in_each_repeat_and_others_alone() -> None:
+    text = "a-http@c2+b-grpc@c2"
+    group = [replace(cell, together=text, variant="together") for cell in CELLS]
+    other = [replace(cell, batch=8, together="another", variant="again") for cell in CELLS]
+    schedule, _ = asked(2, 3, [True], [*CELLS, *group, *other])
+    given = list(iter(lambda: schedule.next([]), []))
+    assert [run for runs in given for run in runs] == schedule.planned
+    for repeat in (1, 2, 3):
+        own = [[run.cell for run in runs] for runs in given if {run.repeat for run in runs} == {repeat}]
+        assert sorted(own, key=str) == sorted([[CELLS[0]], [CELLS[1]], group, other], key=str)
+    assert len(given) == 12, "no run of one repeat goes with one of another"
+
+
+def test_a_group_alone_in_a_study_is_not_joined_to_that_of_the_next_repeat() -> None:
+    schedule, _ = asked(2, 2, [], [replace(cell, together="a+b") for cell in CELLS])
+    assert [[run.repeat for run in schedule.next([])] for _ in range(3)] == [[1, 1], [2, 2], []]
 
 
 def test_a_floor_between_two_runs_of_a_model_loads_nothing_anew() -> None:

@@ -1,5 +1,6 @@
 """Cells along the axes of channels, links, topologies and server settings."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from swarm.options.model import AXES
 from swarm.plan.cell import Cell
 from swarm.plan.sweep import Topology, Varied, cross
+from users.contract import Contract, Input
 from users.endpoint import Endpoint
 from users.transport.connections import GIVE
 
@@ -46,6 +48,8 @@ INSTANCES = "give whole numbers from 1 to 64, e.g. 1,2,4"
         ("client", ("fast", "prepared,fast"), "give one of prepared, library"),
         ("queue_delay_us", ("-1", "1.5", "x", "0;1", "10000001", "٣", "9" * 5000), DELAYS),
         ("instances", ("0", "65", "two", "1;2"), INSTANCES),
+        ("compression", ("br", "gzip;deflate", "GZIP", ","), "give none, gzip, deflate, or several of them"),
+        ("shared_memory", ("cuda", "yes", ","), "give none, system, or both"),
     ],
 )
 def test_values_that_make_no_sense(name: str, texts: tuple[str, ...], fix: str) -> None:
@@ -122,3 +126,57 @@ def test_a_studys_own_instances_stay() -> None:
         "onnx-http/b1/c8/4-instances/delay-0.5ms",
     ]
     assert {cell.instances for cell in cells} == {4}
+
+
+def test_what_takes_compressed_requests_or_shares_memory_is_crossed_with_it() -> None:
+    described = replace(SERVICE, backend="service", codec="declared-http", settings={"compression": ["gzip"]})
+    asked = {"compression": "none,gzip,deflate", "shared_memory": "none,system"}
+    tensors, files = (replace(TRITON, name=payload, payload=payload) for payload in ("fp32", "jpeg"))
+    for endpoint, variants in {
+        SERVICE: [""],
+        described: ["uncompressed", "gzip"],
+        tensors: ["uncompressed/shm-none", "uncompressed/shm-system", "gzip", "deflate"],
+        files: ["uncompressed", "gzip", "deflate"],
+        replace(tensors, payload="json"): ["uncompressed", "gzip", "deflate"],
+        CELL.endpoint: ["uncompressed", "gzip", "deflate"],
+    }.items():
+        assert [cell.variant for cell in crossed(of(endpoint), **asked)] == variants
+    for more in ({"client": "library"}, {"replay": "trace.csv"}, {"picture_mix": "224:0.5,512:0.5"}):
+        assert [cell.shared_memory for cell in crossed(of(tensors, **more), **asked)] == ["", "", ""]
+    (only,) = crossed(of(described), compression="deflate")
+    assert (only.compression, only.variant) == ("", "")
+
+
+SHARES = (
+    "give the shares of all requests, which add up to 1, e.g. 224:0.7,1024:0.3, or small:0.7,large:0.3 with"
+)
+
+
+@pytest.mark.parametrize(
+    ("mix", "fix"),
+    [
+        *(
+            (mix, f"{SHARES} --images")
+            for mix in ("224", "224:x", ":1", "224:0,1024:1", "224:nan,1024:1", ",")
+        ),
+        ("224:0.5,1024:0.4", f"{SHARES} --images; these add up to 0.9"),
+        ("224:0.5,224:0.5", "name each once"),
+        ("224:0.9995,1024:0.0005", "give shares of which none is below 0.001"),
+    ],
+)
+def test_mixes_of_pictures_that_make_no_sense(mix: str, fix: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        values("picture_mix", mix)
+    assert str(refused.value) == fix
+
+
+def test_a_mix_is_one_value_of_endpoints_that_send_pictures() -> None:
+    mix = "small:0.7,large:0.3"
+    assert values("picture_mix", mix) == (mix,)
+    captions = Contract((Input("text", "BYTES", (1,), "text"),))
+    cells = [
+        cell
+        for contract in (CELL.endpoint.contract, captions)
+        for cell in crossed(of(replace(CELL.endpoint, contract=contract)), picture_mix=mix)
+    ]
+    assert [(cell.name, cell.picture_mix) for cell in cells] == [("a-grpc/b1/c8", mix), ("a-grpc/b1/c8", "")]

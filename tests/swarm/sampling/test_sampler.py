@@ -163,11 +163,24 @@ def test_a_ledger_that_takes_no_more_ends_it(error: Exception, capsys: pytest.Ca
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_new_run_ends_the_last_one() -> None:
+def test_runs_at_the_same_time_are_each_sampled_until_the_end_of_all() -> None:
+    stand = Stand({"host": fixed(host={})}, 4)
+    for cell, endpoint in (("a", HTTP), ("b", replace(HTTP, name="another"))):
+        stand.sampler.begin(cell, 1, endpoint)
+    stand.sampler.enter("measure")
+    assert stand.wall.done.wait(timeout=5)
+    stand.sampler.end()
+    assert stand.events == ["open pytorch-http", "open another", "closed", "closed"]
+    told = sorted((r["cell"], r["phase"]) for r in stand.written)
+    assert told == [("a", "measure")] * 2 + [("b", "measure")] * 2
+
+
+def test_a_run_after_another_begins_in_no_phase() -> None:
     stand = Stand({}, 0)
     stand.sampler.begin("a", 1, HTTP)
     gevent.sleep(0)
     stand.sampler.enter("drain")
+    stand.sampler.end()
     stand.wall.left, stand.wall.done = 1, Event()
     stand.sampler.begin("b", 1, HTTP)
     assert stand.wall.done.wait(timeout=5)

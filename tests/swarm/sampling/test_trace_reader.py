@@ -39,6 +39,7 @@ class Bench:
         self.runs = {e.name: PlannedRun(Cell(e, 1, 1, 1, 0), 1) for e in endpoints}
         self.collector = Collector(FakeRunner(), str)  # type: ignore[arg-type]
         self.collector.begin_study(None, 10)  # type: ignore[arg-type]
+        self.collector.begin_phase([run.tag for run in self.runs.values()], "measure")
         server = {"http": "h:1", "grpc": "h:2", "trace": str(self.trace)}
         ready = {"endpoints": {"emulated": server, "pytorch": {"url": "http://h:5"}}}
         self.reader = TraceReader(ready, self.collector, self.told.append, self.clock.sleep)

@@ -9,6 +9,7 @@ from locustfiles.step6b import Step6b
 from locustfiles.step7 import Step7
 from locustfiles.step8 import Step8
 from locustfiles.study import Study
+from reports.ledger.axes import ranks
 from reports.ledger.records import MOST_RUNS
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
@@ -66,7 +67,7 @@ def test_repeats_are_added_while_the_gate_wants_them_and_there_may_be_more() -> 
         asked = Asked()
         schedule, _ = asked.schedule("--repeats", "1", "--levels", "1", repeat_until_decided=most)
         assert asked.told[-1] == (1, [HTTP], most or 1)
-        assert sum(schedule.next(None) is not None for _ in range(9)) == repeats
+        assert sum(len(schedule.next([])) for _ in range(9)) == repeats
     said = "--repeat-until-decided 2: every cell is run 3 times anyway; it must be at least 3"
     with pytest.raises(UsageError, match=said):
         Asked().schedule("--repeats", "3", repeat_until_decided=2)
@@ -135,14 +136,12 @@ def test_what_a_course_settles(given: tuple[str, ...], sentence: str) -> None:
 
 def test_a_search_is_at_rates_that_stay() -> None:
     schedule, _ = schedule_of(Step8(), [HTTP], options("--find-rate", "p95<=100"), LaunchInfo(), NO_GATE)
-    run = schedule.next(None)
-    assert run is not None
+    (run,) = schedule.next([])
     assert (run.cell.profile, run.cell.variant) == ("", "")
     assert (run.cell.level, run.cell.requests, run.cell.batch) == (START_PER_S, 200, 1)
     given = ("--find-rate", "p99<=100", "--rates", "30", "--batches", "4")
     begun, _ = schedule_of(Step8(), [HTTP], options(*given), LaunchInfo(), NO_GATE)
-    run = begun.next(None)
-    assert run is not None
+    (run,) = begun.next([])
     assert (run.cell.level, run.cell.requests, run.cell.batch) == (30, 1_000, 4)
 
 
@@ -155,8 +154,7 @@ def test_a_search_takes_enough_requests_for_its_percentile(asked: str) -> None:
     found, _ = schedule_of(
         Step7(), [HTTP], options("--find-rate", "p99<=100", "--iterations", "500"), LaunchInfo(), NO_GATE
     )
-    run = found.next(None)
-    assert run is not None
+    (run,) = found.next([])
     assert run.cell.requests == 500
 
 
@@ -164,10 +162,39 @@ def test_any_study_takes_a_course_with_rates() -> None:
     given = ("--repeats", "1", "--rates", "30", "--load-profile", "hold:5", "--channels", "per-request")
     (cell,) = cells(Step7(), *given)
     assert (cell.name, cell.seconds, cell.channels) == ("pytorch-http/b1/r30/profile", 5, "per-request")
-    with pytest.raises(
-        UsageError, match="--load-profile: needs open-loop load; give --rates, its peaks, too"
-    ):
+    said = "--load-profile: give its peaks, too: --rates in requests/s, or --levels in users"
+    with pytest.raises(UsageError, match=said):
         cells(Step7(), "--load-profile", "hold:5")
+
+
+def test_without_rates_a_course_is_that_of_the_users() -> None:
+    given = ("--repeats", "1", "--levels", "16,64", "--load-profile", "steps:4x5")
+    found = sorted(cells(Step7(), *given, "--think", "exponential:0.5"), key=lambda cell: cell.level)
+    assert [(cell.name, cell.load, cell.users, cell.seconds, cell.think) for cell in found] == [
+        (f"pytorch-http/b1/c{users}/profile", "closed", users, 20, "exponential:0.5") for users in (16, 64)
+    ]
+    assert found[0].course is not None
+    assert [stage.last for stage in found[0].course.stages] == [4, 8, 12, 16]
+    assert names(Study(), *given[2:], "--batches", "2") == {
+        "pytorch-http/b2/c16/profile", "pytorch-http/b2/c64/profile"
+    }  # fmt: skip
+    empty = "points:0=1,5=1,5=0,26=0"
+    said = "--load-profile: at a peak of 16, it asks for less than one user for 21 s on end; let that be 20 s"
+    with pytest.raises(UsageError, match=said):
+        cells(Step7(), "--levels", "16", "--load-profile", empty)
+    with pytest.raises(UsageError, match=r"at a peak of 16, it asks for less than 0.05 requests/s for 21 s"):
+        cells(Step7(), "--rates", "16", "--load-profile", empty)
+
+
+def test_think_times_are_an_axis_of_closed_load() -> None:
+    found = cells(
+        Step7(), "--repeats", "1", "--levels", "8", "--batches", "1", "--think", "0,0.5,exponential:0.5"
+    )
+    assert [cell.name for cell in sorted(found, key=ranks) if cell.level == 8] == [
+        f"pytorch-http/b1/c8/think-{think}s" for think in ("0", "0.5", "exponential-0.5")
+    ]
+    with pytest.raises(UsageError, match="--think: applies to closed-loop load, and no cell uses one"):
+        cells(Step7(), "--rates", "50", "--think", "1")
 
 
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "clip")

@@ -1,6 +1,6 @@
 """The conductor walks runs: what it asks, what it writes, what it makes of losses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,23 +16,25 @@ from swarm.plan.schedule import Outcome
 from swarm.sampling.triton_trace import join
 from swarm.study.conductor import LINK_RAMP_S, RAMP_S
 from swarm.study.run_phases import COUNTING_S, LEAD_S, POLL_S, STALL_S
-from tests.swarm.stand import GRPC, HTTP, SPEEDING_UP, FixedSchedule, Stand, a_run
+from tests.swarm.stand import GRPC, HTTP, SPEEDING_UP, FixedSchedule, Group, Stand, a_run
 from users.backends.asking import AGAIN_S
 from users.endpoint import Endpoint
 
 
-def in_order(stand: Stand) -> list[str]:
-    """What the conductor asks, writes and does from now on, each thing as it comes."""
+def in_order(stand: Stand, named: bool = False) -> list[str]:
+    """What the conductor asks, writes and does from now on, each thing as it comes; with endpoints' names."""
     order: list[str] = []
     write = stand.collector.write
 
     class Heard(list[Any]):
         def append(self, one: Any) -> None:
-            order.append(f"sampler: {one}" if isinstance(one, str) else f"{one} users")
+            users = " and ".join(map(str, one or (0,)))
+            order.append(f"sampler: {one}" if isinstance(one, str) else f"{users} users")
 
     def written(record: dict[str, Any]) -> None:
         told = record.get("event") or record.get("phase") or record.get("when") or ""
-        order.append(f"{record['kind']} {told}".strip())
+        whose = (record.get("endpoint") or record["cell"]).partition("/")[0] if named else ""
+        order.append(" ".join(filter(None, (record["kind"], told, whose))))
         write(record)
 
     stand.spawned, stand.sampler.told = Heard(), Heard()
@@ -78,11 +80,13 @@ def test_what_workers_are_asked(stand: Stand) -> None:
     assert stand.collector.phases == [("a-http/b4/c2", 2, phase) for phase in ("", "warm-up", "measure")]
     (_, cell), (_, warm_up), _, (_, measure), (_, cool_down), (_, drain) = stand.workers.asked
     more = {"endpoint": HTTP.to_dict(), "addresses": {"host1": "198.18.0.1"}, "users": 2}
-    assert cell == run.to_record() | more
-    orders = {"arrivals": "", "rate": 2, "profile": "", "start_utc_ns": 1_000_000_000}
+    assert cell == {"cells": [run.to_record() | more]}
+    orders = {"arrivals": "", "rate": 2, "profile": "", "users": 2}
     for asked, phase in ((warm_up, "warm-up"), (measure, "measure"), (cool_down, "drain")):
         patience = {"patience_s": 70} if phase == "drain" else {}
-        assert asked == orders | {"phase": phase, "seed": f"3/a-http/b4/c2/2/{phase}"} | patience
+        seeds = {"seed": f"3/a-http/b4/c2/2/{phase}", "order_seed": f"3/2/{phase}/order"}
+        expected = {"orders": [orders | {"phase": phase} | seeds], "start_utc_ns": 1_000_000_000}
+        assert asked == expected | patience
     assert drain == {"patience_s": 70}, "the request timeout, and time to answer"
 
 
@@ -129,9 +133,10 @@ def test_a_first_call_that_failed_is_left_to_the_warm_up(stand: Stand) -> None:
     assert [r["status"] for r in stand.records() if r.get("event") == "end"] == ["done", "done"]
 
 
-def lasted(stand: Stand, phase: str) -> list[float]:
-    """How many seconds passed from each beginning of a phase to that of the next one."""
-    times = [(r["phase"], r["t_ns"] / 1e9) for r in stand.records() if r["kind"] == "phase"]
+def lasted(stand: Stand, phase: str, endpoint: str = "") -> list[float]:
+    """How many seconds passed from each beginning of a phase to the next one's, in runs of an endpoint."""
+    phases = [r for r in stand.records() if r["kind"] == "phase" and r["cell"].startswith(endpoint)]
+    times = [(r["phase"], r["t_ns"] / 1e9) for r in phases]
     return [end - begin for (name, begin), (_, end) in pairwise(times) if name == phase]
 
 
@@ -170,30 +175,30 @@ def test_a_warm_up_that_tells_nothing_is_cut_without_a_word(stand: Stand) -> Non
 def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(stand: Stand) -> None:
     cell = Cell(HTTP, 1, 50, 10, 3, "open", arrivals="poisson", max_in_flight=12)
     stand.workers.dropped, stand.workers.users = 3, 0
-    outcomes: list[Outcome | None] = []
+    outcomes: list[Sequence[Outcome]] = []
     stand.conductor(schedule=Watched([PlannedRun(cell, 2)], outcomes)).walk()
-    assert stand.spawned == [12, 0]
-    orders = [data for op, data in stand.workers.asked if op in ("phase", "cool_down")]
+    assert stand.spawned == [(12,), ()]
+    asked = [data for op, data in stand.workers.asked if op in ("phase", "cool_down")]
+    orders = [one for data in asked for one in data["orders"]]
     assert [(o["phase"], o["arrivals"], o["rate"], o["seed"]) for o in orders] == [
         (phase, "poisson", 50, f"3/a-http/b1/r50/2/{phase}") for phase in ("warm-up", "measure", "drain")
     ]
     assert lasted(stand, "measure") == pytest.approx([LEAD_S + 3], abs=1.5 * POLL_S)
     assert [r for r in stand.records() if r["kind"] == "caveat"] == [], "users may be idle at a rate"
-    assert {o["start_utc_ns"] for o in orders} == {1_050_000_000}
-    assert outcomes[0] is None
-    assert outcomes[1] == Outcome(PlannedRun(cell, 2), None)
+    assert {data["start_utc_ns"] for data in asked} == {1_050_000_000}
+    assert outcomes == [(), [Outcome(PlannedRun(cell, 2), None)]]
 
 
 def test_a_profile_warms_up_at_its_base_and_lasts_as_long_as_it_is(stand: Stand) -> None:
     cell = Cell(HTTP, 1, 50, 9_999, 0, "open", arrivals="constant", max_in_flight=12, profile="ramp:2,hold:3")
     stand.conductor(PlannedRun(cell, 1)).walk()
-    orders = [data for op, data in stand.workers.asked if op == "phase"]
-    assert [(o["phase"], o["rate"], o["profile"]) for o in orders] == [
+    asked = [data for op, data in stand.workers.asked if op == "phase"]
+    assert [(o["phase"], o["rate"], o["profile"]) for data in asked for o in data["orders"]] == [
         ("warm-up", 5, ""),
         ("measure", 50, "ramp:2,hold:3"),
     ]
     # its seconds are those of the wall clock
-    assert [o["start_utc_ns"] for o in orders] == [1_050_000_000, 2_000_000_000]
+    assert [data["start_utc_ns"] for data in asked] == [1_050_000_000, 2_000_000_000]
     phases = {r["phase"]: r for r in stand.records() if r["kind"] == "phase"}
     assert phases["measure"]["start_utc_ns"] == 2_000_000_000
     assert "start_utc_ns" not in phases["warm-up"]
@@ -215,13 +220,13 @@ def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: 
 class Watched(FixedSchedule):
     """A list that keeps the outcomes it is told, and remarks on each."""
 
-    def __init__(self, runs: list[PlannedRun], outcomes: list[Outcome | None]) -> None:
+    def __init__(self, runs: list[Group], outcomes: list[Sequence[Outcome]]) -> None:
         super().__init__(runs)
         self._outcomes = outcomes
 
-    def next(self, outcome: Outcome | None) -> PlannedRun | None:
-        self._outcomes.append(outcome)
-        return super().next(outcome)
+    def next(self, outcomes: Sequence[Outcome]) -> Sequence[PlannedRun]:
+        self._outcomes.append(outcomes)
+        return super().next(outcomes)
 
     def remark(self, outcome: Outcome) -> str:
         return ", and a remark"
@@ -276,7 +281,8 @@ def test_over_a_link_connections_have_time_to_grow(stand: Stand) -> None:
 
 def test_after_its_course_a_load_is_not_kept_up(stand: Stand) -> None:
     def drained(op: str) -> None:
-        stand.collector.ok = 20 if op == "drain" else 0
+        for count in stand.collector.counts.values():
+            count[0] = 20 if op == "drain" else 0
         stand.collector.rate = op != "mark"  # nothing comes back in the measure phase
 
     cell = Cell(HTTP, 1, 50, 9_999, 0, "open", arrivals="constant", max_in_flight=12, profile="hold:3")
@@ -296,7 +302,7 @@ def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(st
     assert ends[0]["note"] == "no request succeeded in the warm-up, so nothing was measured"
     kinds = ["run", "serving", "cold", "phase", "run"]
     assert [r["kind"] for r in stand.records()] == kinds * 2
-    assert (stand.workers.asked[2], stand.spawned) == (("drain", {"patience_s": 70}), [2, 0, 2, 0])
+    assert (stand.workers.asked[2], stand.spawned) == (("drain", {"patience_s": 70}), [(2,), (), (2,), ()])
     assert stand.sampler.told[1:4] == ["warm-up", "drain", "end"]
 
 
@@ -462,7 +468,8 @@ def test_a_server_that_cannot_be_set_fails_its_run_alone(stand: Stand) -> None:
         ("failed", "its server cannot be configured for this cell: no"),
         ("done", ""),
     ]
-    assert [data["cell"] for op, data in stand.workers.asked if op == "cell"] == ["a-http/b4/c2/1-instances"]
+    cells = [cell["cell"] for op, data in stand.workers.asked if op == "cell" for cell in data["cells"]]
+    assert cells == ["a-http/b4/c2/1-instances"]
 
 
 def test_what_was_known_and_never_told_is_told_before_it_is_forgotten(stand: Stand) -> None:

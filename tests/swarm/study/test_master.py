@@ -23,7 +23,7 @@ def test_what_embedded_servers_emulate(asked: str, own: str, emulated: str) -> N
     assert emulation(asked, own) == emulated
 
 
-def test_settings_are_put_back_though_the_report_fails() -> None:
+def test_settings_and_shared_inputs_are_put_back_though_the_report_fails() -> None:
     done: list[str] = []
 
     def close(status: str, reason: str) -> tuple[str, int]:
@@ -34,9 +34,10 @@ def test_settings_are_put_back_though_the_report_fails() -> None:
     environment: Any = SimpleNamespace(process_exit_code=None)
     control: Any = SimpleNamespace(restore=lambda: done.append("put back"))
     master._environment, master._control = environment, control
+    master._forms = SimpleNamespace(close=lambda: done.append("taken away"))  # type: ignore[assignment]
     with pytest.raises(RuntimeError, match="a bug"):
         master._end(finish, "complete", "")  # type: ignore[arg-type]
-    assert (done, environment.process_exit_code) == (["report", "put back"], 3)
+    assert (done, environment.process_exit_code) == (["report", "put back", "taken away"], 3)
 
 
 @pytest.mark.parametrize(

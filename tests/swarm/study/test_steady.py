@@ -7,6 +7,7 @@ import pytest
 
 from reports.fold.windows import Results
 from reports.histogram.codec import decoded, encoded_ns
+from reports.ledger.ledger import tag_of
 from reports.summary.slices import Floats
 from swarm.output.run_fold import RunFold
 from swarm.study.steady import Steadiness, doubt
@@ -168,8 +169,8 @@ def test_the_servers_own_times_must_be_steady_too() -> None:
 
 def test_a_warm_up_in_which_nothing_can_be_told_ends_at_its_cap_without_a_doubt() -> None:
     verdict, found = Steadiness(cap_s=10), Phase()
-    assert not verdict.over(found.fold, 9.9)
-    assert verdict.over(found.fold, 10)
+    assert not verdict.over(found.run, 9.9)
+    assert verdict.over(found.run, 10)
     assert verdict.doubt == ""
 
 
@@ -177,9 +178,9 @@ def test_a_warm_up_that_does_not_settle_ends_at_its_cap_with_a_doubt() -> None:
     verdict, found = Steadiness(cap_s=12), Phase()
     for at in range(13):
         found.tell(window(found.tag, "w0", [(60 - 3 * at) * MS] * 20, 1), at)
-        assert not verdict.over(found.fold, min(at, 11))
+        assert not verdict.over(found.run, min(at, 11))
         found.tell(health_line(found.tag, "w0"), at)
-    assert verdict.over(found.fold, 12)
+    assert verdict.over(found.run, 12)
     assert verdict.doubt == (
         "not steady after 12 s of warm-up: latency still moves: 57 ms at first, 24 ms at last"
     )
@@ -189,9 +190,9 @@ def test_a_warm_up_that_settles_ends_without_one() -> None:
     verdict, found = Steadiness(cap_s=10), Phase()
     for at in range(7):
         found.tell(window(found.tag, "w0", [20 * MS] * 20, 1), at)
-        assert not verdict.over(found.fold, at)
+        assert not verdict.over(found.run, at)
         found.tell(health_line(found.tag, "w0"), at)
-    assert verdict.over(found.fold, 7)
+    assert verdict.over(found.run, 7)
     assert verdict.doubt == ""
 
 
@@ -204,6 +205,7 @@ class Phase:
         self.fold.follow(book.header)
         self.fold.on_record({**START, **self.tag})
         self.fold.on_record(phase_line(self.tag, "warm-up", "2026-11-21T11:00:00Z"))
+        self.run = self.fold.of(tag_of(self.tag))
 
     def tell(self, record: Record, at: int) -> None:
         """A record of that second of the warm-up."""

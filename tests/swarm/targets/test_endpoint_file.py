@@ -12,6 +12,7 @@ from swarm.errors import UsageError
 from swarm.targets.endpoint_file import endpoint_of, read_endpoint, target_endpoint
 from tests.bad_input import Tally, is_clear, tried
 from tests.bad_toml import bad_tomls
+from users.backends.registry import compressions_of
 from users.codecs.registry import codec_named
 from users.contract import Contract, Input
 from users.endpoint import Endpoint
@@ -130,6 +131,7 @@ def test_a_file_with_all_that_a_service_may_have(tmp_path: Path) -> None:
         max_batch = 4
         stands_for = "trt"
         computes = false
+        compression = ["deflate"]
         [headers]
         Authorization = "Bearer ${MY_TOKEN}"
         X-Api-Version = "2"
@@ -155,6 +157,7 @@ def test_a_file_with_all_that_a_service_may_have(tmp_path: Path) -> None:
     assert (made.stands_for, made.computes, made.payload) == ("trt", False, "text")
     assert made.headers == (("Authorization", "Bearer ${MY_TOKEN}"), ("X-Api-Version", "2"))
     assert made.contract == Contract((Input("text", "BYTES", (1,), "text"),), dimension=768, max_batch=4)
+    assert compressions_of(made) == ("deflate",)
     assert made.settings["ready"] == {"path": "/health"}
     counters = {"requests": "r_total", "queue": "q_sum s", "compute": "c_sum us"}
     assert made.settings["times"]["metrics"] == {"url": "http://gpu:7998/metrics", **counters}
@@ -311,6 +314,10 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         (with_line("max_batch = 0"), "field max_batch: cannot be 0; give a whole number from 1 to 65536"),
         (with_line("max_batch = true"), "field max_batch: cannot be True; give a whole number from 1"),
         (with_line('computes = "no"'), "field computes: cannot be 'no'; give true or false"),
+        *(
+            (with_line(f"compression = {text}"), "field compression: cannot be ")
+            for text in ('"gzip"', "[]", '["br"]', '["gzip", 3]')
+        ),
         (with_line('host = "a b"'), "field host: cannot be 'a b'; give a host"),
         (with_line('prepare = "clip"'), "field prepare: needs $pixels, which the body does not have;"),
         ('url = "v2+http://gpu:1/m"\nprepare = "clop"', "field prepare: "),
@@ -374,6 +381,7 @@ def test_what_is_no_file(tmp_path: Path, kind: str) -> None:
 FIELDS = {
     "url": '"http://gpu:7997/x"', "model": '"m"', "host": '"h"', "space": '"s"', "server": '"o"',
     "max_batch": "1", "prepare": '"clip"', "stands_for": '"trt"', "computes": "true", "codec": '"embed"',
+    "compression": '["gzip"]',
     "headers": '{ A = "1" }', "body": '{ json = ["$pixels"] }', "answer": '{ vectors = "[]" }',
     "ready": '{ path = "/" }', "times": '{ header = "X" }', "shape": '{ pixels = "3,8,8" }',
 }  # fmt: skip

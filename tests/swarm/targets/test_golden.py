@@ -11,11 +11,11 @@ import pytest
 from swarm.errors import UsageError
 from swarm.targets import golden
 from swarm.targets.golden import golden_embeddings
-from tests.pictures import image_set
+from tests.pictures import image_set, jpegs
 from tests.presets import preset
 from tests.swarm.targets.test_preflight import FILES, answering, each
 from users.endpoint import Endpoint
-from users.inputs.images import ImageSet
+from users.inputs.images import ImageSet, in_turn
 
 IMAGES = image_set(3)
 ONNX, SERVICE = preset("onnx-http", "gpu:1"), preset("pytorch-http", "gpu:2")
@@ -104,6 +104,22 @@ def test_they_are_asked_for_one_by_one_and_not_without_end(
     pictures = [base64.b64encode(one).decode() for one in IMAGES.jpegs[:most]]
     assert asked == [[picture] for picture in pictures]
     np.testing.assert_allclose(found["any"], each(pictures))
+
+
+def test_each_kind_of_a_mix_has_golden_embeddings_however_few_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(golden, "MOST", 5)
+    pictures, indices = in_turn([jpegs(40, 8), jpegs(2, 32)])
+    mix = ImageSet(pictures, "test", groups=dict(zip(("8", "32"), indices, strict=True)))
+    with answering(each) as endpoint:
+        found = golden_embeddings([endpoint], mix, 5, "")["any"]
+    assert [[index for index in own if index < len(found)] for own in mix.groups.values()] == [
+        [0, 2, 4],
+        [1, 3],
+    ]
+    sent = [base64.b64encode(pictures[index]).decode() for index in range(5)]
+    np.testing.assert_allclose(found, each(sent))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Traces of requests: read, converted from access logs, generated, shown."""

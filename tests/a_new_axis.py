@@ -27,13 +27,13 @@ MS = 1_000_000
 CELL = Cell(Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:1"), 1, 8, 10, 2.0)
 IMAGES = ImageSet((b"one",), "test")
 STUDY = {"golden": {}, "trace": False, "timeout_s": 1.0, "min_cosine": 0.9}
-GATES = '[[threshold]]\nrequire = "failure_ratio <= 0.5"\nthink_ms = 250\n'
+GATES = '[[threshold]]\nrequire = "failure_ratio <= 0.5"\nbackoff_ms = 250\n'
 PARSER = get_empty_argument_parser(default_config_files=[])
 add_options(PARSER)
 
 
 def options(text: str) -> Options:
-    return resolve(PARSER.parse_args(["--think-ms", text]))
+    return resolve(PARSER.parse_args(["--backoff-ms", text]))
 
 
 def refusal(text: str) -> str:
@@ -59,11 +59,11 @@ message = {**entries[1], "endpoint": CELL.endpoint.to_dict(), "addresses": {}}
 shown = " ".join(PARSER.format_help().split())
 told = {
     "imported": axes.__file__,
-    "help": shown[shown.index("--think-ms MS[,…] H") :].partition(" --")[0].partition(" Load: open-loop")[0],
-    "in_form": "think_ms" in PARSER.args_included_in_web_ui,
+    "help": shown[shown.index("--backoff-ms MS[,…] H") :].partition(" --")[0].partition(" Load: open")[0],
+    "in_form": "backoff_ms" in PARSER.args_included_in_web_ui,
     "refused": refusal("1s"),
-    "planned": [[entry["cell"], entry["think_ms"]] for entry in entries],
+    "planned": [[entry["cell"], entry["backoff_ms"]] for entry in entries],
     # What the assignment has that a worker makes of the master's message.
-    "of_users": vars(assignment_of(message, STUDY, IMAGES))["think_ms"],
+    "of_users": vars(assignment_of(message, STUDY, IMAGES))["backoff_ms"],
 }
 print(json.dumps(told))

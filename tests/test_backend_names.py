@@ -37,6 +37,7 @@ ALLOWED = {
     **{("swarm/options/endpoint_url.py", name): SCHEME for name in (FAMILY, "v2", "rpc", "service")},
     ("swarm/options/endpoint_fields.py", FAMILY): SCHEME,
     ("swarm/targets/discover.py", FAMILY): "what a model takes is asked by its API",
+    ("swarm/targets/request_forms.py", FAMILY): "shared memory is registered by its API",
     **{(f"swarm/{place}.py", FAMILY): EXAMPLE for place in ("options/model", "targets/probe")},
     ("swarm/gpu_pack/build.py", FAMILY): "a file of requirements",
     **{(f"{place}.py", "onnx"): EXAMPLE for place in ("swarm/options/model", "reports/gates/require")},

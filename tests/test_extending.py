@@ -110,17 +110,17 @@ def test_an_axis_is_declared_in_two_files_and_obeyed_in_two(tmp_path: Path) -> N
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["imported"] == str(tmp_path / "reports/ledger/axes.py")
-    assert found["help"] == "--think-ms MS[,…] How long a user waits after each request (ms; default: none)"
+    assert found["help"] == "--backoff-ms MS[,…] How long a user waits after each failure (ms; default: none)"
     assert found["in_form"]
-    assert found["refused"] == "--think-ms 1s: must be 0 to 60,000"
-    names = ["pytorch-http/b1/c8/think-0ms", "pytorch-http/b1/c8/think-250ms"]
+    assert found["refused"] == "--backoff-ms 1s: must be 0 to 60,000"
+    names = ["pytorch-http/b1/c8/backoff-0ms", "pytorch-http/b1/c8/backoff-250ms"]
     assert found["planned"] == [[names[0], 0], [names[1], 250]]
     assert found["of_users"] == 250
     head, *rows = csv.reader((tmp_path / "study/cells.csv").read_text().splitlines())
-    at = head.index("think_ms")
+    at = head.index("backoff_ms")
     assert [(row[1], row[at]) for row in rows] == [(names[0], "0"), (names[1], "250")]
     for page in ("report.html", "summary.md"):
-        assert "pytorch-http think-250ms" in (tmp_path / "study" / page).read_text()
+        assert "pytorch-http backoff-250ms" in (tmp_path / "study" / page).read_text()
     verdicts = json.loads((tmp_path / "study/gates.json").read_text())["verdicts"]
     assert [one["cell"] for one in verdicts if one["threshold"]] == [names[1]]
 

@@ -22,6 +22,7 @@ def test_no_command_is_left_out() -> None:
         "--prometheus-port", "benchmarks.accuracy", "--emulate", "swarm run", "hosts prepare",
         "hosts check", "swarm link wan-a100", "reports compare", "--gate thresholds.toml", "reports gate",
         "reports baseline", "reports calibrate", "server profile", "--endpoints onnx-grpc", "swarm probe",
+        "--together", "--split", "--compression",
         "--endpoints pytorch-http",
         "--endpoint siglip=", "--endpoint mine=", "--endpoint old=",
     }  # fmt: skip
@@ -78,6 +79,19 @@ def test_payloads(tmp_path: Path) -> None:
     assert 5_000 < sizes["onnx-jpeg-grpc"] < sizes["gateway-http"] < 25_000
     assert 150_528 < sizes["onnx-uint8-grpc"] < 151_000
     assert sizes["onnx-grpc"] > 602_112
+
+
+def test_compression_and_shared_memory(tmp_path: Path) -> None:
+    arguments = [*command("--compression"), *SHORT, "--cells", "onnx-*/b1/c1/*"]
+    found = run([*arguments, "--results-dir", str(tmp_path)], tmp_path).cells()
+    assert all(row["failures"] == "0" for row in found)
+    assert len(found) == 8
+    for protocol in ("http", "grpc"):
+        own = {row["cell"]: float(row["request_bytes"]) for row in found if row["protocol"] == protocol}
+        sizes = {cell.partition("/c1/")[2]: size for cell, size in own.items()}
+        assert sizes["uncompressed/shm-system"] < 400
+        assert 10_000 < min(sizes["gzip"], sizes["deflate"]) < max(sizes["gzip"], sizes["deflate"]) < 300_000
+        assert sizes["uncompressed/shm-none"] > 602_112
 
 
 def test_pytorch_alone(tmp_path: Path) -> None:

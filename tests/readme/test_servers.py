@@ -44,6 +44,26 @@ def test_open_load(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("servers")
+def test_endpoints_beside_each_other(tmp_path: Path) -> None:
+    amounts = ["--seconds", "2", "--warm-up", "1", *ONCE, *few_pictures(), "--results-dir", str(tmp_path)]
+    console = run([*command("--together"), *amounts], tmp_path)
+    assert {row["cell"] for row in console.cells()} == {
+        *("onnx-http/b1/r4", "onnx-http/b1/r4/with-pytorch-http-c2"),
+        *("pytorch-http/b1/c2", "pytorch-http/b1/c2/with-onnx-http-r4"),
+    }
+    assert "Interference" in console.text
+
+
+@pytest.mark.usefixtures("servers")
+def test_a_schedule_that_is_split(tmp_path: Path) -> None:
+    amounts = ["--seconds", "4", "--warm-up", "1", *ONCE, *few_pictures(), "--results-dir", str(tmp_path)]
+    console = run([*command("--split"), *amounts], tmp_path)
+    shares = {row["endpoint"]: (row["split"], row["level"]) for row in console.cells()}
+    assert shares == {"onnx-http": ("0.8", "4.0"), "onnx-grpc": ("0.2", "1.0")}
+    assert "Traffic split" in console.text
+
+
+@pytest.mark.usefixtures("servers")
 def test_the_search(tmp_path: Path) -> None:
     """To its second step, at which it is stopped: on this machine's processor a search takes minutes."""
     own = command("--find-rate")

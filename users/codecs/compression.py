@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-import gevent
 import numpy as np
 from numpy.typing import NDArray
 
 from users.codecs.base import Answer, Codec, PreparedRequest
 from users.codecs.packing import DEFAULT_LEVEL, deflated
 from users.inputs.images import ImageSet
+from users.inputs.pause import give_way
 
 HTTP_LEVELS = {"gzip": 9}
 """As tritonclient has it over HTTP, by Python's `gzip.compress`; all others compress at zlib's default, 6."""
@@ -54,7 +54,7 @@ class Compressed(Codec):
         for indices in batches if self._later else ():
             body = self._codec.prepare(images, indices).body
             self._sizes[indices] = min(len(body), len(deflated(body, self.compression)))
-            gevent.sleep(0)
+            give_way()
 
     def vectors(self, answer: Answer) -> NDArray[np.float32]:
         """The same."""

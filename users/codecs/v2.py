@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,8 @@ from users.contract import Contract, Input
 from users.inputs.images import ImageSet
 from users.inputs.rows import row_bytes
 
+REGIONS = Path("/dev/shm")
+"""Where Linux has regions of shared memory: each is a file."""
 ALIGNED_BYTES = 4_096
 """Each input begins at a page."""
 FLOATS: Mapping[str, type] = {"FP32": np.float32, "FP16": np.float16, "FP64": np.float64}

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-import gevent
 from PIL import Image
+
+from users.inputs.pause import give_way
 
 CROP = 224
 DEFAULT_COUNT = 64
@@ -67,7 +68,7 @@ def read_jpeg(path: Path) -> bytes:
         if not path.is_file():
             # A pipe would wait for a writer.
             raise OSError("not a regular file")
-        gevent.sleep(0)
+        give_way()
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:
             if image.width * image.height > MOST_PIXELS:
@@ -99,7 +100,7 @@ def default_jpegs(side: int = CROP) -> list[bytes]:
 
 def of_side(crop: Image.Image, side: int) -> bytes:
     """The JPEG of a square scaled to `side` pixels; empty where it is not of 5 to 15 KB at 224 pixels."""
-    gevent.sleep(0)  # large pictures take long, and Locust's heartbeat must go on
+    give_way()  # large pictures take long
     jpeg, quality = encode_near(scaled(crop, CROP), TARGET_BYTES)
     if not SMALLEST_BYTES <= len(jpeg) <= LARGEST_BYTES:
         return b""

@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import gevent
 import numpy as np
 from numpy.typing import NDArray
 
+from users.inputs.pause import give_way
 from users.inputs.preparation import Preparation
 
 NUMBERS: Mapping[str, type[np.generic]] = {
@@ -100,7 +100,7 @@ class Rows:
         for index in missing:
             self._rows[index] = self._make(index)
             self._missing.discard(index)
-            gevent.sleep(0)  # large pictures take long, and Locust's heartbeat must go on
+            give_way()  # large pictures take long
         return bool(missing)
 
     def take(self, indices: Sequence[int]) -> NDArray[Any]:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-import gevent
 import numpy as np
 from gevent.event import Event
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from users.codecs.base import Codec, PreparedRequest, rotation
 from users.endpoint import Endpoint
 from users.http2.sender import SCHEDULING
 from users.inputs.images import ImageSet
+from users.inputs.pause import give_way
 from users.load.mix import Order, Traffic
 from users.load.pacing import ClosedPacer, Pacer
 from users.transport.connections import PER_USER
@@ -146,7 +146,7 @@ def prepared(
     pool = []
     for indices in batches:
         pool.append(codec.prepare(images, indices, request_id))
-        gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
+        give_way()  # megabytes each
     return settled(pool)
 
 
@@ -183,5 +183,5 @@ def settled(pool: list[PreparedRequest]) -> list[PreparedRequest]:
         place[:] = prepared.body
         pool[number] = replace(prepared, body=place.toreadonly())
         at += size
-        gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
+        give_way()  # megabytes each
     return pool

@@ -1,6 +1,7 @@
 """A mix of requests: of which class the n-th request of a phase is, whoever sends it, and to whom."""
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -114,6 +115,8 @@ def mix_of(batch_mix: str, picture_mix: str, batch: int) -> Mix | None:
         for size, one in batches.items()
         for kind, other in pictures.items()
     ]
+    if len(made) > MOST_CLASSES:
+        raise ValueError(f"give at most {MOST_CLASSES} pairs of a batch and a kind of picture")
     if min(one.share for one in made) < LEAST_SHARE * (1 - NEAR):
         raise ValueError(f"give shares of which none is below {LEAST_SHARE:g}, mixed with each other, too")
     return Mix(tuple(made))
@@ -128,10 +131,8 @@ def parse_batches(text: str) -> dict[int, float]:
     """`1:0.7,4:0.2,16:0.1` as shares by batch. Raises ValueError with a sentence that says what to give."""
     example = "1:0.7,4:0.2,16:0.1"
     shares = parse_shares(text, example)
-    if not all(name.isdecimal() and 1 <= int(name) <= 4_096 for name in shares):
+    if not all(re.fullmatch(r"[1-9][0-9]{0,3}", name) and int(name) <= 4_096 for name in shares):
         raise ValueError(f"give items in a request from 1 to 4,096 with their shares, e.g. {example}")
-    if len({int(name) for name in shares}) < len(shares):
-        raise ValueError("name each number of items once")
     return {int(name): share for name, share in shares.items()}
 
 

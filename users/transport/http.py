@@ -126,7 +126,8 @@ class HttpTransport(Transport):
         assert self._connection is not None, "call open() before send()"
         answer = self._connection.post(self._path, prepared)
         received_ns, size = time.perf_counter_ns(), len(answer.body)
-        if self.codec.compression and (encoding := answer.headers.get("content-encoding")):
+        encoding = answer.headers.get("content-encoding", "").lower()
+        if self.codec.compression and encoding not in ("", "identity"):
             answer.body = inflated(answer.body, encoding, prepared.largest_reply)
         if answer.status not in self._success:
             raise status_error(answer.status, bytes(answer.body), answer.headers)

@@ -11,17 +11,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import gevent
-
-from users.codecs.v2 import SharedInputs
+from users.codecs.v2 import REGIONS, SharedInputs
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, translated
 from users.inputs.images import ImageSet
+from users.inputs.pause import give_way
 from users.transport.admin_connection import PATIENCE_S
 from users.triton.api import OverGrpc, OverHttp, open_api
 from users.triton.model_control import SECRET
 
-FOLDER = Path("/dev/shm")
 OWN = "inferswarm-"
 """What names begin with; the number of the process that made them follows, and then `-`."""
 FIX = "or leave --shared-memory out"
@@ -38,7 +36,7 @@ class Region:
     @property
     def path(self) -> Path:
         """The file behind it."""
-        return FOLDER / self.name
+        return REGIONS / self.name
 
     def close(self) -> None:
         """Unregister it, as far as its server still answers, and remove it."""
@@ -74,12 +72,13 @@ def write(path: Path, endpoint: Endpoint, inputs: SharedInputs, images: ImageSet
                     places = range(first, min(first + PIECE_ROWS, inputs.rows))
                     tensor = images.tensor(one, contract, [place % count for place in places])
                     file.write(tensor.tobytes())
-                    gevent.sleep(0)
+                    give_way()
     except OSError as error:
         need_mb = -(-inputs.size // 1_000_000)
         raise TargetError(
-            f"needs {need_mb:,} MB of shared memory, which {FOLDER} does not give ({error.strerror}); enlarge"
-            f" it (`mount -o remount,size=… {FOLDER}`, or --shm-size of a container), lower --pool-mb, {FIX}"
+            f"needs {need_mb:,} MB of shared memory, which {REGIONS} does not give ({error.strerror});"
+            f" enlarge it (`mount -o remount,size=… {REGIONS}`, or --shm-size of a container), lower"
+            f" --pool-mb, {FIX}"
         ) from error
 
 
@@ -108,13 +107,14 @@ def fix_of(said: str) -> str:
     if "restricted" in said:
         return f"{SECRET}, {FIX}"
     if "open shared memory" in said or "shm_open" in said:
-        return f"run it on this host, with this host's {FOLDER} (a container: --ipc=host), {FIX}"
+        where = f"on this host, as this user or root, with this host's {REGIONS} (a container: --ipc=host)"
+        return f"run it {where}, {FIX}"
     return f"start tritonserver with --allow-client-shm=true where it has that option, {FIX}"
 
 
 def remove_left_over() -> None:
     """Remove the regions of processes that have ended."""
-    for path in FOLDER.glob(f"{OWN}*"):
+    for path in REGIONS.glob(f"{OWN}*"):
         if is_left_over(path.name):
             with suppress(OSError):  # another user's
                 path.unlink()

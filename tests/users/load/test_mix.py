@@ -128,9 +128,8 @@ def test_what_are_no_shares(text: str, said: str) -> None:
     [
         *(
             (text, f"give items in a request from 1 to 4,096 with their shares, e.g. {BATCHES}")
-            for text in ("0:1", "4097:1", "-1:1", "1.5:1", "a:0.5,2:0.5", "²:1")
+            for text in ("0:1", "4097:1", "-1:1", "1.5:1", "a:0.5,2:0.5", "²:1", "٣:1", "1:0.5,01:0.5")
         ),
-        ("1:0.5,01:0.5", "name each number of items once"),
         ("1:0.5,1:0.5", "name each once"),
         ("1:0.5", f"{GIVE} {BATCHES}; these add up to 0.5"),
     ],
@@ -154,6 +153,9 @@ def test_what_is_no_mix_of_both() -> None:
     assert min(one.share for one in least.classes) == pytest.approx(0.001)
     with pytest.raises(ValueError, match=rf"{PICTURES}; these add up to 0\.7$"):
         mix_of("", "a:0.7", 1)
+    six, seven = (",".join(f"{name}:{1 / count:.7g}" for name in range(1, count + 1)) for count in (6, 7))
+    with pytest.raises(ValueError, match=r"^give at most 32 pairs of a batch and a kind of picture$"):
+        mix_of(six, seven, 1)
 
 
 def test_who_gets_an_arrival_of_a_schedule() -> None:

@@ -99,9 +99,10 @@ VECTORS = b'{"outputs":[{"name":"embedding","shape":[1,2],"datatype":"FP32","dat
 @pytest.mark.parametrize(
     ("asked", "body", "encoding", "found"),
     [
-        ("gzip", gzip.compress(VECTORS), "gzip", None),
+        ("gzip", gzip.compress(VECTORS), "GZIP", None),
         ("deflate", zlib.compress(VECTORS), "deflate", None),
         ("gzip", VECTORS, "", None),
+        ("gzip", VECTORS, "identity", None),
         ("gzip", BOMB, "gzip", "bad-reply"),
         ("gzip", gzip.compress(VECTORS)[:-3], "gzip", "bad-reply"),
         ("gzip", VECTORS, "br", "bad-reply"),

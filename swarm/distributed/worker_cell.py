@@ -11,7 +11,6 @@ import resource
 import socket
 import ssl
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import gevent
@@ -24,7 +23,7 @@ from swarm.hosts.host import HOST_VARIABLE
 from users.backends.registry import codec_of, facts_of
 from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest, rotation
 from users.codecs.compression import Compressed
-from users.codecs.v2 import SharedInputs, V2Codec
+from users.codecs.v2 import REGIONS, SharedInputs, V2Codec
 from users.endpoint import Endpoint
 from users.errors import TargetError, tls_fault
 from users.http2.sender import SCHEDULING
@@ -39,8 +38,6 @@ from users.transport.sockets import connect
 
 YOUNG_OBJECTS = 10_000
 """New objects before Python collects garbage; its own threshold is 700."""
-
-SHARED = Path("/dev/shm")
 REACH_S = 5.0
 OTHER_FILES = 64
 """Files that a worker has open besides one connection per user."""
@@ -150,7 +147,7 @@ def share_inputs(codec: Codec, data: Mapping[str, Any], regions: str, images: Im
     """Its requests name the region of the cell's inputs. Raises StudyError where this host has it not."""
     assert isinstance(codec, V2Codec), "as --shared-memory applies to"
     codec.shared = SharedInputs.of(codec.endpoint.contract, regions, data["cell"], images, data["batch"])
-    if not (SHARED / codec.shared.region).exists():
+    if not (REGIONS / codec.shared.region).exists():
         raise StudyError(
             f"host {own_host()}: has no shared memory with the master, which --shared-memory needs; run the"
             " workers on the master's host, or leave it out"

@@ -69,6 +69,36 @@ class RowLoad:
         return sum((longest | means).values()) / 1e9
 
 
+@dataclass
+class PhaseLoad:
+    """The phase that a run is in, and its last seconds, of which the first and the last may not be whole."""
+
+    phase: str
+    latest: deque[tuple[int, Counts]] = field(default_factory=lambda: deque(maxlen=LATEST + 2))
+
+    def count(self, second: int, counts: Counts) -> None:
+        """Into its second, which another worker may have told of; seconds without an answer count, too."""
+        if not self.latest:
+            self.latest.append((second, dict(counts)))
+            return
+        while (last := self.latest[-1][0]) < second:
+            self.latest.append((last + 1, {"requests": 0, "failures": 0}))
+        for at, known in self.latest:
+            if at == second:
+                for name, count in counts.items():
+                    known[name] += count
+
+    @property
+    def young(self) -> bool:
+        """Whether it has no whole second yet."""
+        return len(self.latest) < 3
+
+    def mean(self, count: str) -> float:
+        """Of its whole seconds."""
+        whole = [counts[count] for _, counts in self.latest][1:-1]
+        return sum(whole) / len(whole)
+
+
 class Rates:
     """Hears the records of a study as they are written; `followed` once it does."""
 
@@ -79,10 +109,12 @@ class Rates:
     def clear(self) -> None:
         """Start afresh, as Locust's statistics do."""
         self._rows: dict[str, RowLoad] = {}
-        self._now: tuple[str, int, str] | None = None
-        """The cell, the repeat and the phase that are under load."""
-        self._latest: deque[tuple[int, Counts]] = deque(maxlen=LATEST + 2)
-        """Its last seconds; the first and the last of them may not be whole."""
+        self._now: dict[tuple[str, int], PhaseLoad] = {}
+        """By cell and repeat, of the runs that are under load."""
+        self._began = ""
+        """The first cell of them."""
+        self._first: dict[str, str] = {}
+        """That of those with which a row was measured at the same time."""
 
     def on_record(self, record: Mapping[str, Any]) -> None:
         """Any record of the ledger."""
@@ -91,55 +123,40 @@ class Rates:
         elif record["kind"] == "drained":
             self._rows.setdefault(row_of(record["cell"], MEASURE), RowLoad()).drained(record)
         elif record["kind"] == "run":
-            self._enter(None)
+            self._now.clear()
+            self._began = (self._began or record["cell"]) if record["event"] == "start" else ""
+            if self._began:
+                self._first[row_of(record["cell"], MEASURE)] = self._began
 
     def _add(self, window: Mapping[str, Any]) -> None:
         failures = sum(window["failures"].values())
         counts = {"requests": window["ok"] + failures, "failures": failures}
         name = row_of(window["cell"], window["phase"])
         self._rows.setdefault(name, RowLoad()).add(window, counts)
-        now = (window["cell"], window["repeat"], window["phase"])
-        if not self._is_over(*now):
-            self._enter(now)
-            self._count(window["second"], counts)
-
-    def _is_over(self, cell: str, repeat: int, phase: str) -> bool:
-        """Whether a later phase of that run is under load: a shipment is not in the order of phases."""
-        if self._now is None or self._now[:2] != (cell, repeat):
-            return False
-        return PHASES.index(phase) < PHASES.index(self._now[2])
-
-    def _enter(self, now: tuple[str, int, str] | None) -> None:
-        if now != self._now:
-            self._now = now
-            self._latest.clear()
-
-    def _count(self, second: int, counts: Counts) -> None:
-        """Into its second, which another worker may have told of; seconds without an answer count, too."""
-        if not self._latest:
-            self._latest.append((second, dict(counts)))
-            return
-        while (last := self._latest[-1][0]) < second:
-            self._latest.append((last + 1, {"requests": 0, "failures": 0}))
-        for at, known in self._latest:
-            if at == second:
-                for name, count in counts.items():
-                    known[name] += count
+        tag, phase = (window["cell"], window["repeat"]), window["phase"]
+        now = self._now.get(tag)
+        # A shipment is not in the order of phases: an earlier one is over.
+        if now is None or PHASES.index(phase) > PHASES.index(now.phase):
+            now = self._now[tag] = PhaseLoad(phase)
+        if phase == now.phase:
+            now.count(window["second"], counts)
 
     def rate(self, row: str, count: str) -> float:
         """Requests or failures a second, over the time under load; all that was measured, of no row."""
         names = [row] if row else filter(is_measured, self._rows)
-        rows = [self._rows[name] for name in names if name in self._rows]
-        seconds = sum(one.seconds for one in rows)
-        return sum(one.counts[count] for one in rows) / seconds if seconds else 0.0
+        rows = {name: self._rows[name] for name in names if name in self._rows}
+        seconds: dict[str, float] = {}
+        for name, one in rows.items():
+            first = self._first.get(name, name)
+            seconds[first] = max(seconds.get(first, 0.0), one.seconds)
+        whole = sum(seconds.values())
+        return sum(one.counts[count] for one in rows.values()) / whole if whole else 0.0
 
     def current(self, row: str, count: str) -> float:
-        """The mean of the last whole seconds of the row that is under load; 0 of any other."""
-        now = row_of(self._now[0], self._now[2]) if self._now else ""
-        if not now or not (row == now or (not row and is_measured(now))):
-            return 0.0
-        whole = [counts[count] for _, counts in self._latest][1:-1]
-        return sum(whole) / len(whole) if whole else self.rate(now, count)
+        """The mean of the last whole seconds of the row, or of all that is measured; 0 of any other."""
+        rows = {row_of(cell, now.phase): now for (cell, _), now in self._now.items()}
+        chosen = {name: now for name, now in rows.items() if name == row or (not row and is_measured(name))}
+        return sum(self.rate(name, count) if now.young else now.mean(count) for name, now in chosen.items())
 
 
 def correct_rates() -> None:

@@ -231,7 +231,7 @@ class Options:
         " Triton, or where an endpoint's TOML file says so")
     shared_memory: str = axis("HOW[,…]", unset=NONE,
         how=AxisOption(sweep.in_shared_memory, sweep.shares_memory_here,
-            "Triton's tensors, prepared before the load, neither compressed nor mixed pictures"),
+            "Triton's tensors, prepared before the load, neither compressed, mixed pictures nor a trace"),
         help="Choose the shared memory through which a Triton on this host gets inputs: none, system; answers"
         " come over the wire")
     think: str = axis("[HOW:]S[,…]", AxisOption(lambda text: str(think_time(text)), **OF_USERS), group=CLOSED,

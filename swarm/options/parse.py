@@ -13,6 +13,7 @@ from swarm.options.model import TLS, Option, Options, flag, known_options
 from swarm.options.values import PEM, fault
 from users.backends.registry import model_options, url_options
 from users.load.assignment import LIBRARY
+from users.load.mix import mix_of
 from users.tls import Security
 
 OF_SPLIT = ("levels", "load_profile", "find_rate", "replay", "floor")
@@ -128,6 +129,7 @@ def contradictions(it: Options) -> Iterator[str]:
     for name in OF_REPLAY if it.replay else ():
         if it.given(name):
             yield f"--replay: the trace says what is sent, and when; leave out {flag(name)}"
+    yield from of_mixes(it)
     if it.batch_mix and it.batches:
         yield "--batch-mix: says which batches are sent; leave out --batches"
     if it.given("grpc_scheduling") and it.client == LIBRARY:
@@ -144,6 +146,14 @@ def contradictions(it: Options) -> Iterator[str]:
             yield f"{flag(name)}: applies only to --endpoint; also give that, or leave out {flag(name)}"
     if it.kube_url and it.embedded:
         yield "--kube-url: watches a service of yours; also give its URL"
+
+
+def of_mixes(it: Options) -> Iterator[str]:
+    """What is wrong with batches and pictures that are mixed with each other."""
+    try:
+        mix_of(it.batch_mix, it.picture_mix, 1)
+    except ValueError as error:
+        yield f"--batch-mix and --picture-mix: {error}"
 
 
 def of_groups(it: Options) -> Iterator[str]:

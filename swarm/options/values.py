@@ -45,11 +45,11 @@ def one_of(*known: str) -> Reader:
 
 
 def checked(check: Callable[[str], object]) -> Reader:
-    """The text as it is, where `check` raises no ValueError."""
+    """The text without blanks around it, where `check` raises no ValueError."""
 
     def read(text: str) -> str:
         check(text)
-        return text
+        return text.strip()
 
     return read
 

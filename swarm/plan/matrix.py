@@ -151,10 +151,10 @@ def taken(cells: Sequence[Cell], asked: Sequence[int]) -> tuple[list[Cell], list
         fit = [cell for cell in own if not most or cell.batch <= most]
         left = sorted({cell.batch for cell in own if cell not in fit})
         if left and (not fit or any(cell.together for cell in own)):
-            option = "--batches" if asked else "--cells"
+            option = "--batch-mix" if own[0].batch_mix else "--batches" if asked else "--cells"
+            give = "batches" if own[0].batch_mix else "--batches"
             raise UsageError(
-                f"{option}: {name} takes at most {plural(most, 'item')} per request; give --batches up"
-                f" to {most}"
+                f"{option}: {name} takes at most {plural(most, 'item')} per request; give {give} up to {most}"
             )
         if left:
             said.append(

@@ -18,8 +18,8 @@ from swarm.plan.matrix import one_repeat, order
 from users.endpoint import NULL
 
 NAME_WIDTH = 24
-FIXED, WARM_UP = 30, 160
-"""What each run costs beside its requests, and a warm-up, in images; used only for the estimate."""
+FIXED, WARM_UP, SECOND = 30, 160, 13
+"""What each run costs beside its requests, a warm-up, and a second, in images; used only for the estimate."""
 
 
 class Schedule(ABC):
@@ -109,12 +109,18 @@ class Pace:
 
 
 def costs_of(plan: Sequence[Mapping[str, Any]]) -> list[int]:
-    """How long each run of a plan takes, in arbitrary units: it grows with its images, and some warm up."""
-    each = [
-        FIXED + WARM_UP * warms + int(entry["batch"]) * int(entry.get("requests") or 0)
-        for entry, warms in zip(plan, warm_ups(plan), strict=True)
-    ]
+    """How long each run of a plan takes, in arbitrary units: by its seconds or its images; some warm up."""
+    pairs = zip(plan, warm_ups(plan), strict=True)
+    each = [FIXED + WARM_UP * warms + _measuring(entry) for entry, warms in pairs]
     return list(map(int, once_a_group(plan, each)))
+
+
+def _measuring(entry: Mapping[str, Any]) -> float:
+    """A rate takes its time; users may take longer than they have to, by their images."""
+    requests, seconds = int(entry.get("requests") or 0), float(entry.get("seconds") or 0)
+    if entry["load"] == "open":
+        return SECOND * max(seconds, requests / float(entry["level"]))
+    return max(SECOND * seconds, int(entry["batch"]) * requests)
 
 
 def once_a_group(plan: Iterable[Mapping[str, Any]], each: Iterable[float]) -> list[float]:

@@ -11,7 +11,7 @@ from reports.format import plural
 from swarm.closest import closest, some
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell
-from swarm.plan.matrix import Size
+from swarm.plan.matrix import LEAST_BASE_PER_S, Size
 from users.endpoint import Endpoint
 from users.load.assignment import MOST_AT_ONCE
 from users.load.mix import parse_shares
@@ -121,6 +121,11 @@ def split(
             endpoint = _known(known, name, option)
             _check_batch(endpoint, batch, option)
             level, requests = float(f"{share * rate:.12g}"), ceil(share * size.iterations)
+            if level < LEAST_BASE_PER_S:
+                raise UsageError(
+                    f"{option}: {name} gets {level:g} of {rate:g} requests/s, and must get at least"
+                    f" {LEAST_BASE_PER_S:g}; give it a larger share, or a higher rate"
+                )
             cell = Cell(endpoint, batch, level, requests, size.seconds, "open", split=share, together=group)
             cells.append(replace(cell, variant=f"split-{share:g}"))
     return cells

@@ -52,14 +52,7 @@ def schedule_of(
     launch.check(cells, workers)
     check_servers(cells)
     most = options.repeat_until_decided or size.repeats
-    each = _search().MOST_STEPS if bound else most
-    if each * len(cells) > MOST_RUNS:
-        raise UsageError(
-            f"--cells: {len(cells):,} cells, {each} times each, are {each * len(cells):,} runs, and a"
-            f" study may"
-            f" have {MOST_RUNS:,} at most; select fewer cells, or give fewer --repeats"
-        )
-    gate.check(cells, endpoints, each * len(cells))
+    gate.check(cells, endpoints, count_runs(cells, _search().MOST_STEPS if bound else most))
     if bound:
         return _search().RateSearch(cells, bound), size
     if most < size.repeats:
@@ -70,15 +63,24 @@ def schedule_of(
     return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
 
 
+def count_runs(cells: Sequence[Cell], each: int) -> int:
+    """At most so many, each cell so many times. Raises UsageError where they are too many for a study."""
+    runs = each * len(cells)
+    if runs > MOST_RUNS:
+        raise UsageError(
+            f"--cells: {len(cells):,} cells, {each} times each, are {runs:,} runs, and a study may have"
+            f" {MOST_RUNS:,} at most; select fewer cells, or give fewer --repeats"
+        )
+    return runs
+
+
 def check_slo(cells: Sequence[Cell], slo: str) -> None:
     """Raises UsageError where --slo has a bound of a class that no cell has."""
     labels = [one.label for cell in cells if cell.traffic for one in cell.traffic.classes]
     known = dict.fromkeys([*labels, *(part for label in labels for part in label.split("/"))])
+    there = f"they are {some(known)}" if known else "there are none without --batch-mix or --picture-mix"
     for label, _ in Slo.parse(slo).of_classes if slo else ():
         if label not in known:
-            there = (
-                f"they are {some(known)}" if known else "there are none without --batch-mix or --picture-mix"
-            )
             raise UsageError(f"--slo: no requests are of the class {label:.40}; {there}")
 
 

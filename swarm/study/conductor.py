@@ -4,15 +4,17 @@ Most go alone; cells that are measured `together` have their runs at the same ti
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 from reports.fold.server import SEVERAL
+from reports.ledger.ledger import Tag
 from swarm.distributed.protocol import PARTING_S
 from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import PlannedRun, Warm, warmed_by
 from swarm.plan.schedule import Outcome, Pace, Schedule
 from swarm.study.dependencies import Dependencies
-from swarm.study.run_phases import RunLog, RunPhases, Terms
+from swarm.study.run_phases import COUNTING_S, RunLog, RunPhases, Terms
 from swarm.study.steady import Steadiness
 from users.backends.asking import counted, requests_in
 from users.errors import RequestError
@@ -42,6 +44,8 @@ class Conductor:
         self._step_s = 0.0
         self._warm = set[Warm]()
         """What has been warmed up since its model was loaded."""
+        self._shared = set[Tag]()
+        """Runs under way whose model others ask at the same time."""
 
     def walk(self) -> None:
         """All runs of the schedule. Raises StudyError where no worker is left, or the disk is full."""
@@ -122,6 +126,7 @@ class Conductor:
             self._log.add("serving", run, **told)
             self._read_memory(run, "before")
             self._call_first(run, told)
+        self._shared = self._share_models(runs)
         for run in runs:
             self._deps.sampler.begin(run.cell.name, run.repeat, run.cell.endpoint)
         self._deps.spawn(*(run.cell.users for run in runs))
@@ -185,14 +190,14 @@ class Conductor:
         """The phase that counts, between two readings of the servers' own counters, all under one load."""
         runs, collector = current.runs, self._deps.collector
         current.mark()
-        before = [self._read_server(run, "before", runs) for run in runs]
+        before = [self._read_server(run, "before") for run in runs]
         current.send("measure", _measured)
         course = any(run.cell.fixed_s for run in runs)
         if course:  # after it a load has no level to be kept at
             current.settle(self._terms.drain_s)
         succeeded = [collector.ok(run.tag) for run in runs] if course else current.cool_down()
         for run, counted_before, own in zip(runs, before, succeeded, strict=True):
-            self._read_server(run, "after", runs, counted_before + own)
+            self._read_server(run, "after", counted_before + own)
         if not course:
             current.settle(self._terms.drain_s)
         self._look_at_clock(runs)
@@ -206,13 +211,29 @@ class Conductor:
             if found.gap:
                 self._log.caveat(run, "trace-gap", found.gap)
 
-    def _read_server(self, run: PlannedRun, when: str, at_once: Sequence[PlannedRun], least: int = 0) -> int:
-        """Write the counters once they hold `least` requests, or patience ends; the requests they hold.
+    def _share_models(self, runs: Sequence[PlannedRun]) -> set[Tag]:
+        """Those of some runs whose model others of them ask, too, and which counts the requests of all.
 
-        A model that several runs ask at the same time counts the requests of all.
+        The steps of an ensemble are models, too. A server that has several addresses shows by its counters,
+        which before any load are alike.
         """
-        asked = [other.cell.endpoint for other in at_once]
-        if [(one.shares, one.model) for one in asked].count(_served(run)) > 1:
+        several = runs if runs[1:] else ()
+        self._deps.sleep(COUNTING_S if several else 0)
+        told = {run.tag: self._deps.probe(run.cell.endpoint).get("counters", {}) for run in several}
+        models = {run.tag: {run.cell.endpoint.model, *told[run.tag].get("steps", ())} for run in several}
+        return {
+            one.tag
+            for one, other in permutations(several, 2)
+            if models[one.tag] & models[other.tag]
+            and (
+                one.cell.endpoint.shares == other.cell.endpoint.shares
+                or (told[one.tag].get("compute_ns") and told[one.tag] == told[other.tag])
+            )
+        }
+
+    def _read_server(self, run: PlannedRun, when: str, least: int = 0) -> int:
+        """Write the counters once they hold `least` requests, or patience ends; the requests they hold."""
+        if run.tag in self._shared:
             reading = {"error": "other requests reached the model meanwhile", "error_kind": SEVERAL}
         else:
             reading = counted(lambda: self._deps.probe(run.cell.endpoint), least, self._deps.sleep)
@@ -230,7 +251,3 @@ def _measured(run: PlannedRun, sent: int, seconds: float) -> bool:
     if cell.fixed_s:
         return seconds >= cell.fixed_s + (CLOCKS_S if cell.trace else 0)
     return sent >= cell.requests and seconds >= cell.seconds
-
-
-def _served(run: PlannedRun) -> tuple[str, str]:
-    return run.cell.endpoint.shares, run.cell.endpoint.model

@@ -53,7 +53,7 @@ class Converted:
 
 
 Read = Callable[[str], tuple[str, str, TraceRow]]
-"""Method, path and request of a line. Raises ValueError, KeyError or TypeError where it cannot be read."""
+"""Method, path and request of a line. Raises one of many errors where it cannot be read."""
 
 
 def guessed(line: str) -> str:
@@ -72,7 +72,7 @@ def convert(lines: Iterable[str], form: str, wanted: LogFilter, jitter_seed: int
     for line in filter(str.strip, lines):
         try:
             method, path, row = read(line)
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             made.left_out[UNREAD] += 1
             continue
         if why := wanted.left_out(method, path):

@@ -13,7 +13,7 @@ from reports.parser import Parser
 from swarm.errors import UsageError
 from swarm.traces import generate
 from swarm.traces.access_logs import FORMATS, LOG_FORMAT, LogFilter, convert, guessed, said
-from swarm.traces.trace import MOST_S, ArrivalTrace, read_trace, write_trace
+from swarm.traces.trace import MOST_S, ArrivalTrace, read_trace, trace_at, write_trace
 
 OK = 0
 WRITTEN = (".csv", ".jsonl")
@@ -155,11 +155,9 @@ def run_show(arguments: argparse.Namespace) -> int:
 def read(path: Path | str) -> ArrivalTrace:
     """The trace of a file. Raises UsageError, which names the file."""
     try:
-        return read_trace(path)
+        return read_trace(trace_at(str(path)))
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror or error}); name a trace") from error
 
 
 def shown(trace: ArrivalTrace) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from reports.format import plural
 from reports.ledger.files import check_regular, parsed, whole_file
+from swarm.closest import some
 from users.load.mix import MOST_CLASSES
 from users.load.replay import MOST_ROWS, NO_PICTURE, NS_PER_S, Replay
 
@@ -30,6 +31,8 @@ MOST_S = 604_800
 """The longest trace: a week."""
 SINCE_1970_S = 100_000_000
 """Seconds above this are Unix times, and count from the first."""
+MILLISECONDS = SINCE_1970_S * 1_000
+"""A number from here on is a Unix time in a smaller unit: in seconds it is the year 5138."""
 MOST_ITEMS, MOST_PICTURE = 4_096, 1_000_000
 KINDS = ("seconds", "ISO 8601")
 GIVE_TIME = "give seconds from 0, or an ISO 8601 time such as 2026-11-26T09:00:00.250Z"
@@ -90,11 +93,9 @@ class ArrivalTrace:
 
     @property
     def seconds(self) -> float:
-        """How long it is: to its last request, and a mean gap more, so that its rate is that of its requests;
-        a second where all come at once.
-        """
-        last_s, rows = float(self.times_s[-1]), len(self)
-        return last_s * rows / (rows - 1) if rows > 1 and last_s else last_s + 1
+        """How long it is: to its last request, and a mean gap more; a second more where all come at once."""
+        first_s, last_s = float(self.times_s[0]), float(self.times_s[-1])
+        return last_s + ((last_s - first_s) / (len(self) - 1) if last_s > first_s else 1)
 
     @property
     def mean_per_s(self) -> float:
@@ -121,13 +122,14 @@ class ArrivalTrace:
 
 def trace_at(text: str) -> str:
     """The absolute place of a file with a trace, as an option has it. Raises ValueError."""
+    place = os.path.abspath(text)
     try:
-        read_trace(text)
+        read_trace(place)
     except OSError as error:
         raise ValueError(f"cannot be read ({error.strerror or error}); name a trace") from error
     except UnicodeEncodeError:
         raise ValueError("is no path; name a trace") from None
-    return os.path.abspath(text)
+    return place
 
 
 def read_trace(path: Path | str) -> ArrivalTrace:
@@ -148,7 +150,7 @@ def _read(path: str, changed_ns: int, size: int) -> ArrivalTrace:
     records = {".csv": _of_csv, ".jsonl": _of_json_lines, ".parquet": _of_parquet}[kind](path)
     left_out: dict[str, None] = {}
     rows = list(_rows(records, left_out))
-    notes = (f"columns that a trace does not have are left out: {', '.join(left_out)}",) if left_out else ()
+    notes = (f"columns that a trace does not have are left out: {some(left_out)}",) if left_out else ()
     return ArrivalTrace.of(rows, notes)
 
 
@@ -209,9 +211,13 @@ def seconds_of(value: Any) -> tuple[float, bool]:
     text = value.strip() if isinstance(value, str) else value
     try:
         found = math.nan if isinstance(text, bool) or text is None else float(text)
+    except OverflowError:
+        found = math.inf
     except (TypeError, ValueError):
         return _stamp_s(text), True
-    if not 0 <= found < math.inf:
+    if found >= MILLISECONDS:
+        raise ValueError(f"time is {value!r:.40}, which may be milliseconds; {GIVE_TIME}")
+    if not found >= 0:
         raise ValueError(f"time is {value!r:.40}; {GIVE_TIME}")
     return found, False
 
@@ -293,7 +299,7 @@ def _of_parquet(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 for number, record in enumerate(_in_us(batch).to_pylist(), read + 1):
                     yield f"row {number}", record
                 read += batch.num_rows
-    except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
+    except (pyarrow.ArrowException, UnicodeDecodeError, OverflowError, OSError) as error:
         why = str(error).splitlines()[0].partition(". ")[0].rstrip(".")
         raise ValueError(f"is no Parquet file that can be read ({why:.100})") from None
 

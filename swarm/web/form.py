@@ -13,7 +13,11 @@ from swarm.plan.matrix import AMOUNTS, Size
 
 TARGETS, OFFERED, DURATION, OUTPUT = "Targets", "Load", "Duration", "Output"
 PART_OF_GROUP = {STUDY: DURATION, VARIED: TARGETS, LOAD: OFFERED, FAILURES: OUTPUT, KNOWN: OUTPUT}
-PART_OF = {"cells": TARGETS, "grpc_scheduling": TARGETS, "batches": OFFERED, "levels": OFFERED}
+PART_OF = {
+    **dict.fromkeys(("cells", "grpc_scheduling"), TARGETS),
+    **dict.fromkeys(("batches", "batch_mix", "levels", "think", "together"), OFFERED),
+    "slo": OUTPUT,
+}
 """Of options that stand in another part than the others of their group."""
 SHOWN = ("cells", "batches", "levels", "rates", "size", "seconds", "repeats")
 """In sight at once; the others of a part are folded."""

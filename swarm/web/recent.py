@@ -13,23 +13,28 @@ MOST_SECONDS = 60
 
 
 class RecentLatencies:
-    """The latencies of the latest seconds of one phase of a run."""
+    """The latencies of the latest seconds of one phase of each run that is under way."""
 
     def __init__(self) -> None:
-        self._of: tuple[str, int, str] | None = None
-        self._seconds: dict[int, Buckets] = {}
+        self._phases: dict[tuple[str, int], tuple[str, dict[int, Buckets]]] = {}
+
+    def forget(self, cell: str, repeat: int) -> None:
+        """A run is over."""
+        self._phases.pop((cell, repeat), None)
 
     def with_percentiles(self, window: WindowEvent) -> WindowEvent:
         """A second with the percentiles of it and of as many before it as they take."""
-        of = (window.cell, window.repeat, window.phase)
-        if of != self._of:
-            self._of, self._seconds = of, {}
+        run = (window.cell, window.repeat)
+        phase, seconds = self._phases.get(run, ("", {}))
+        if phase != window.phase:
+            seconds = {}
+        self._phases[run] = window.phase, seconds
         ended = together(one.histogram("latency") for one in window.results.values())
-        self._seconds[window.second] = ended
-        latest = sorted((at for at in self._seconds if at <= window.second), reverse=True)
+        seconds[window.second] = ended
+        latest = sorted((at for at in seconds if at <= window.second), reverse=True)
         for old in latest[MOST_SECONDS:]:
-            del self._seconds[old]
-        held = [self._seconds[at] for at in latest[:MOST_SECONDS]] if ended.total else []
+            del seconds[old]
+        held = [seconds[at] for at in latest[:MOST_SECONDS]] if ended.total else []
         p50, p95, p99 = (_percentile_ns(held, percent) for percent in PERCENTS)
         return replace(window, latency_p50_ns=p50, latency_p95_ns=p95, latency_p99_ns=p99)
 

@@ -86,6 +86,7 @@ class StudyState:
     def on_run_ended(self, run: RunEnded, **_: Any) -> None:
         """Its numbers are those of the report."""
         self.progress.ended(run.status, self._clock())
+        self._recent.forget(run.cell, run.repeat)
         if run.summary is not None:
             cell = {"run": self.numbers[run.cell, run.repeat], **cell_of(run.summary)}
             self.cells.append((next(self._count), cell))

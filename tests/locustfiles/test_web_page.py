@@ -201,6 +201,23 @@ def test_seconds_that_are_partly_of_a_phase_are_not_drawn(tmp_path: Path) -> Non
 
 
 @needs_browser
+def test_runs_at_the_same_time_are_drawn_side_by_side(tmp_path: Path) -> None:
+    ui, book = web_ui(), Book()
+    live = open_page(ui)
+    runs = [list(whole_run(book.plan(name, 1, 2))) for name in ("onnx-grpc", "onnx-http")]
+    study = Followed(book.header, live.begun(tmp_path, book.header))
+    for at_once in zip(*runs, strict=True):
+        study.tell(*at_once)
+    live.ended("complete", "", 0)
+    with serving(ui.app) as address:
+        for look in seen(f"http://{address}/inferswarm", "#cells tr", 2):
+            images, _ = look["drawn"]["Throughput per second"]
+            drawn = [value for _, value in images["points"]]
+            assert [value for value in drawn if value is not None] == [50] * 2 * 18
+            assert images["bands"][0] == "1, 2"
+
+
+@needs_browser
 def test_a_page_that_cannot_draw_says_so_and_asks_on_while_it_is_in_sight(tmp_path: Path) -> None:
     ui = followed(tmp_path)
     with serving(ui.app) as address:

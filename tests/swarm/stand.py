@@ -222,6 +222,10 @@ class Stand:
         """Caveats of every endpoint."""
         self.step_s = 0.0
         """By how much the master's clock has been set."""
+        self.computed: dict[str, int] = {}
+        """Nanoseconds that the server at an address says it has computed."""
+        self.steps: dict[str, dict[str, Any]] = {}
+        """What it counts of the steps of a model."""
         self.stopped = ""
         """Why a threshold stops the study."""
 
@@ -237,7 +241,7 @@ class Stand:
             fold=self.collector.fold,  # type: ignore[arg-type]
             sampler=self.sampler,  # type: ignore[arg-type]
             spawn=lambda *counts: self.spawned.append(counts),
-            probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
+            probe=self.probe,
             serving=lambda endpoint: {"instances": 1},
             traced=lambda run: self.traced,
             first_calls=self.first_calls,
@@ -255,6 +259,12 @@ class Stand:
             memory=lambda endpoint: self.held.pop(0) if self.held else {},
         )
         return Conductor(deps, schedule or FixedSchedule(runs), Terms(request_s=60, warm_up_s=10, seed=3))
+
+    def probe(self, endpoint: Endpoint) -> dict[str, Any]:
+        """The counters of a server."""
+        requests = self.served.pop(0) if self.served else 7
+        told = {"requests": requests, "compute_ns": self.computed.get(endpoint.address, 0)}
+        return {"counters": told | {"steps": self.steps.get(endpoint.model, {})}}
 
     def set_up(self, cell: Cell) -> list[Endpoint]:
         self.set.append(cell.instances)

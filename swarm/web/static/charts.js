@@ -49,6 +49,9 @@ const sample = (index) => {
 
 const LOADED = new Set(["warm-up", "measure"]);
 
+// Run by run, since some run at the same time.
+export const byRun = (seconds) => seconds.toSorted((one, other) => one.run - other.run || one.t_s - other.t_s);
+
 // The seconds that are wholly under the load of one phase: others would be drawn as drops that were none.
 export const whole = (seconds) => seconds.filter((second, index) => {
   const before = seconds[index - 1];
@@ -126,12 +129,16 @@ class Chart {
     const colour = (name) => style.getPropertyValue(name).trim();
     const text = { color: colour("--soft"), fontSize: 11 };
     const line = { lineStyle: { color: colour("--rule") } };
-    const cells = new Map(seconds.map((second) => [second.t_s * 1000, `run ${second.run}: ${second.cell}, ${second.phase}`]));
+    const cells = new Map();
+    for (const { t_s, run, cell, phase } of seconds) {
+      cells.set(t_s * 1000, [...(cells.get(t_s * 1000) ?? []), `run ${run}: ${cell}, ${phase}`]);
+    }
+    const times = seconds.map((second) => second.t_s * 1000);
     return {
       animation: false,
       grid: { left: 46, right: 10, top: 12, bottom: 24 },
       xAxis: {
-        type: "time", min: seconds[0].t_s * 1000 - 500, max: seconds.at(-1).t_s * 1000 + 500, splitNumber: 3,
+        type: "time", min: Math.min(...times) - 500, max: Math.max(...times) + 500, splitNumber: 3,
         axisLine: line, axisTick: line,
         axisLabel: { ...text, hideOverlap: true, formatter: clock },
       },
@@ -145,7 +152,7 @@ class Chart {
         backgroundColor: colour("--paper"), borderColor: colour("--rule"),
         textStyle: { color: colour("--ink"), fontSize: 12 },
         formatter: (found) => [
-          `${clock(found[0].value[0])}  ${cells.get(found[0].value[0]) ?? ""}`,
+          `${clock(found[0].value[0])}  ${(cells.get(found[0].value[0]) ?? []).join("; ")}`,
           ...found.map((one) => `${one.seriesName}: ${shown(this.unit)(one.value[1])}`),
         ].join("\n"),
       },
@@ -159,14 +166,24 @@ class Chart {
   }
 }
 
-const shaded = (seconds, wide, colour, text) => ({
-  silent: true,
-  label: { ...text, position: "insideTopLeft", fontSize: 10 },
-  data: spans(seconds).map(({ run, first, phase, from, to }) => [
-    { name: wide ? (first ? String(run) : "") : phase, xAxis: from, itemStyle: { color: colour(SHADES[phase]) } },
-    { xAxis: to },
-  ]),
-});
+// The numbers of the runs that begin at the same time, above the first one's band.
+const numbers = (span, begins) => {
+  const beside = begins.filter(({ from }) => Math.abs(from - span.from) <= 2000).map(({ run }) => run);
+  return span.first && beside[0] === span.run ? beside.join(", ") : "";
+};
+
+const shaded = (seconds, wide, colour, text) => {
+  const found = spans(seconds);
+  const begins = found.filter(({ first }) => first);
+  return {
+    silent: true,
+    label: { ...text, position: "insideTopLeft", fontSize: 10 },
+    data: found.map((span) => [
+      { name: wide ? numbers(span, begins) : span.phase, xAxis: span.from, itemStyle: { color: colour(SHADES[span.phase]) } },
+      { xAxis: span.to },
+    ]),
+  };
+};
 
 export class Charts {
   constructor(root) {

@@ -1,6 +1,6 @@
 // Asks the server once a second for what is new. All state is the server's: a reload shows the same.
 
-import { Charts, whole } from "./charts.js";
+import { Charts, byRun, whole } from "./charts.js";
 import { offer } from "./form.js";
 import { answerOf, reasonOf } from "./server.js";
 import { cellRow, earlierItem, link, made } from "./tables.js";
@@ -113,13 +113,16 @@ const showCharts = () => {
   const asked = known.view === "chosen" && !chosen ? null : known.view;
   const view = asked ?? (known.status === "running" ? "cell" : "all");
   pressed(view, chosen);
-  const run = view === "chosen" ? chosen : last.run;
+  // Of runs at the same time it stays with one.
+  const stays = known.seconds.findLast((one) => one.run === known.running && one.t_s >= last.t_s - 1);
+  known.running = (stays ?? last).run;
+  const run = view === "chosen" ? chosen : known.running;
   const wide = view === "all";
-  const seconds = whole(wide ? known.seconds : known.seconds.filter((second) => second.run === run));
+  const seconds = whole(wide ? byRun(known.seconds) : known.seconds.filter((second) => second.run === run));
   const absent = charts.draw(seconds, wide);
   showBands(seconds, wide);
   const older = known.forgotten ? " Older seconds are in timeline.csv when the study has ended." : "";
-  const what = wide ? "All runs of the last 15 minutes, by their numbers" : `Run ${run}: ${known.runs.get(run) ?? named(last)}`;
+  const what = wide ? "All runs of the last 15 minutes, by their numbers" : `Run ${run}: ${known.runs.get(run) ?? named(stays ?? last)}`;
   say("showing", `${what}. Whole seconds only; shaded: warm-up, then measure.${wide || !seconds.length ? older : ""}`);
   const nothing = known.status === "running" ? "No whole second yet." : "No whole second.";
   say("absent", !seconds.length ? nothing : absent.length ? `No data for: ${absent.join(", ")}.` : "");

@@ -84,7 +84,7 @@ def test_a_compressed_pool_is_made_once_or_for_each_request(
 def test_inputs_in_shared_memory_must_lie_on_the_workers_host(
     runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(worker_cell, "SHARED", tmp_path)
+    monkeypatch.setattr(worker_cell, "REGIONS", tmp_path)
     named = SharedInputs.of(ONNX.contract, "inferswarm-1-ab", f"{ONNX.name}/b2/c1", IMAGES, 2)
     with pytest.raises(AssertionError, match="host far: has no shared memory with the master"):
         assigned(runner, ONNX, cell={"shared_memory": "system"}, regions="inferswarm-1-ab")

@@ -79,6 +79,22 @@ def test_the_current_rate_is_of_whole_seconds_of_the_cell_under_load() -> None:
     assert (found.current(WARM_UP, "requests"), found.current("", "requests")) == (3, 0)
 
 
+def test_cells_that_run_at_the_same_time_have_their_own_rates_and_share_the_time() -> None:
+    other = "other/b1/r4/with-onnx-http-c1"
+    begun = [{"kind": "run", "event": "start", "cell": cell} for cell in (CELL, other)]
+    found = rates(*begun)
+    for second in range(4):
+        found.on_record(told(second, 10))
+        found.on_record(told(second, 4, cell=other))
+    for rate in (found.current, found.rate):
+        assert [rate(row, "requests") for row in (CELL, other, "")] == [10, 4, 14]
+    alone = "other/b1/r4"
+    for record in (*({**one, "event": "end"} for one in begun), {**begun[1], "cell": alone}):
+        found.on_record(record)
+    found.on_record(told(9, 9, cell=alone))
+    assert found.rate("", "requests") == (40 + 16 + 9) / (4 + 1)
+
+
 def test_a_warm_up_that_is_told_after_the_measure_phase_is_not_under_load_again() -> None:
     warm_ups = [told(1, 3, phase="warm-up"), told(1, 4, worker="w1", phase="warm-up")]
     found = rates(told(0, 3, phase="warm-up"), told(1, 8), *warm_ups, told(2, 12), told(3, 12), told(4, 1))

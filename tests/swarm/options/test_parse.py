@@ -47,6 +47,9 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        ("--batch-mix 1:0.98,2:0.02 --picture-mix 224:0.96,640:0.04",
+         "--batch-mix and --picture-mix: give shares of which none is below 0.001, mixed with each other,"
+         " too"),
         ("--iterations 0", "--iterations 0: must be at least 1"),
         ("--repeats 0", "--repeats 0: must be 1 to 10,000"),
         ("--seconds 0", "--seconds 0: give more than 0"),
@@ -66,6 +69,7 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--max-in-flight 3", "--max-in-flight: applies only to open-loop load"),
         ("--find-rate p99<=5 --repeats 2", "--find-rate: searches once, from one rate"),
         ("--find-rate p99<=5 --rates 5,6", "--find-rate: searches once, from one rate"),
+        ("--find-rate slo", "--find-rate slo: needs the objective that is to be kept; also give --slo"),
         ("--load-profile up:5", "--load-profile up:5: give seconds of ramp, hold and cool"),
         ("--load-profile nowhere.toml", "--load-profile nowhere.toml: cannot be read (No such file"),
         ("--think 0.5,1m", "--think 0.5,1m: give seconds up to 600, e.g. 0.5, or exponential:0.5"),
@@ -105,6 +109,10 @@ def test_thresholds_and_baseline_are_found_from_anywhere() -> None:
     made = options("--gate", "t.toml", "--baseline", "b.json")
     assert (made.gate, made.baseline) == (os.path.abspath("t.toml"), os.path.abspath("b.json"))
     assert (options().gate, options().baseline) == ("", "")
+
+
+def test_blanks_around_a_text_do_not_count() -> None:
+    assert options("--find-rate", " slo ", "--slo", "p99<=100").find_rate == "slo"
 
 
 @pytest.mark.parametrize("value", ["nan", "inf"])

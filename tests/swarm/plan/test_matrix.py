@@ -232,12 +232,15 @@ def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool =
 
 
 def test_time_left_follows_the_work_left() -> None:
-    small, large = PlannedRun(Cell(A, 1, 1, 10, 1), 1), PlannedRun(Cell(A, 32, 1, 10, 1), 1)
+    small, large = PlannedRun(Cell(A, 1, 1, 10, 0), 1), PlannedRun(Cell(A, 32, 1, 10, 1), 1)
     now = iter([5.0, 15.0, 30.0])
     pace = schedule.Pace([small, large], lambda: next(now))
     # the small one cost 30 for itself, 160 for its warm-up and 10 images; the other has 32 times as many
     assert schedule.costs_of([small.to_record(), large.to_record()]) == [200, 510]
     assert schedule.costs_of([small.to_record() | {"requests": None}] * 2) == [190, 30]
+    # a rate takes the time of its seconds, or of its requests
+    paced = small.to_record() | {"load": "open", "level": 2, "seconds": 20.0}
+    assert schedule.costs_of([paced, paced | {"requests": 100}]) == [190 + 260, 30 + 650]
     line = pace.line(outcome(small))
     assert line.endswith(f"  {schedule.remaining(10 * 510 / 200)} left")
     assert line.startswith("[1/2] a-http/b1/c1    53.3 img/s"), "as wide as the longest name"

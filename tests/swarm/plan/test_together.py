@@ -106,7 +106,7 @@ def test_a_group_takes_as_long_as_its_longest() -> None:
         run.cell.name: cost
         for run, cost in zip(runs, costs_of([run.to_record() for run in runs]), strict=True)
     }
-    assert sorted(costs.values()) == [0, 1_030, 1_190, 1_190]
+    assert sorted(costs.values()) == [0, 450, 1_030, 1_190]
     assert (
         in_words(order(split(EVERY, "siglip:0.9,dino:0.1", SIZE, [8], [1]), 1, 0), 12) == "2 runs, about 20 s"
     )
@@ -180,6 +180,11 @@ GIVE = "give NAME@rN, requests/s, or NAME@cN, users, joined by +, e.g. siglip@r5
             ["--split", "siglip:0.9,dino:0.2", "--rates", "5"],
             "--split siglip:0.9,dino:0.2: give the shares of all requests, which add up to 1, e.g."
             " old:0.9,new:0.1; these add up to 1.1",
+        ),
+        (
+            ["--split", "siglip:0.998,dino:0.002", "--rates", "50,5"],
+            "--split siglip:0.998,dino:0.002: dino gets 0.01 of 5 requests/s, and must get at least 0.05;"
+            " give it a larger share, or a higher rate",
         ),
     ],
 )  # fmt: skip

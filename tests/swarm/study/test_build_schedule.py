@@ -262,6 +262,9 @@ def test_batches_that_an_endpoint_does_not_take_are_said_once() -> None:
         UsageError, match="--batches: pytorch-http takes at most 4 items per request; give --batches up to 4"
     ):
         schedule_of(Study(), [small], options("--batches", "8"), LaunchInfo(), NO_GATE)
+    mixed = options("--batch-mix", "1:0.5,8:0.5")
+    with pytest.raises(UsageError, match="--batch-mix: pytorch-http takes at most 4 items per request; give"):
+        schedule_of(Study(), [small], mixed, LaunchInfo(), NO_GATE)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,8 @@ def test_workers_are_told_of_all_cells_in_one_message_and_begin_at_one_moment(st
 
 
 def test_counters_of_each_server_are_read_until_they_hold_its_own_runs_requests(stand: Stand) -> None:
-    stand.served = [0, 100, 9, 10, 109, 110]  # two workers have had five successes of each
+    idle = [0, 100]
+    stand.served = [*idle, 0, 100, 9, 10, 109, 110]  # two workers have had five successes of each
     stand.conductor(both()).walk()
     told = [
         (r["cell"], r["when"], r["counters"]["requests"]) for r in stand.records() if r["kind"] == "server"
@@ -102,6 +103,22 @@ def test_a_model_that_several_runs_ask_has_no_counters_of_any_one(stand: Stand) 
     group = [("a-http/b4/c2", SEVERAL), ("c-grpc/b4/c2", SEVERAL), ("b-grpc/b4/c2", "")]
     alone = [("a-http/b4/c2", when, "") for when in ("before", "after")]
     assert told == [(cell, when, kind) for when in ("before", "after") for cell, kind in group] + alone
+
+
+def test_a_model_that_is_a_step_of_anothers_counts_the_requests_of_both(stand: Stand) -> None:
+    ensemble = replace(SAME, model="m_jpeg")
+    stand.steps = {"m_jpeg": {"decode": {}, "m": {}}}
+    stand.conductor(grouped(a_run(HTTP), a_run(ensemble))).walk()
+    assert {r.get("error_kind") for r in stand.records() if r["kind"] == "server"} == {SEVERAL}
+
+
+@pytest.mark.parametrize(("computed", "kind"), [((5, 5), SEVERAL), ((5, 6), ""), ((0, 0), "")])
+def test_a_server_at_two_addresses_is_known_by_its_counters(
+    stand: Stand, computed: tuple[int, int], kind: str
+) -> None:
+    stand.computed = dict(zip(("h:1", "h:2"), computed, strict=True))
+    stand.conductor(grouped(a_run(HTTP), a_run(GRPC))).walk()
+    assert {r.get("error_kind", "") for r in stand.records() if r["kind"] == "server"} == {kind}
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ from tests.swarm.wsgi import answering
 from users.backends.registry import codec_of
 from users.codecs.base import Codec
 from users.codecs.compression import Compressed
-from users.codecs.v2 import SharedInputs, V2Codec
+from users.codecs.v2 import REGIONS, SharedInputs, V2Codec
 from users.endpoint import Endpoint
 from users.errors import TargetError
 from users.redact import CONTROL
 from users.transport.base import Reply
 from users.transport.transports import client
 from users.triton import shared_memory
-from users.triton.shared_memory import FOLDER, OWN, opened, remove_left_over
+from users.triton.shared_memory import OWN, opened, remove_left_over
 
 pytestmark = pytest.mark.system
 
@@ -49,7 +49,7 @@ def onnx() -> Iterator[dict[str, Endpoint]]:
 
 
 def ours() -> list[Path]:
-    return sorted(FOLDER.glob(f"{prefix()}-*"))
+    return sorted(REGIONS.glob(f"{prefix()}-*"))
 
 
 def asked(codec: Codec, indices: tuple[int, ...], by_library: bool = False) -> Reply:
@@ -111,12 +111,12 @@ def test_what_processes_that_have_ended_left_is_removed(onnx: dict[str, Endpoint
     left, own = f"{OWN}{NOBODY}-x", f"{OWN}{os.getpid()}-x"
     try:
         for name in (left, own):
-            (FOLDER / name).write_bytes(bytes(64))
+            (REGIONS / name).write_bytes(bytes(64))
         with opened(onnx["http"]) as api:
             for name in (left, own):
                 api.register(name, f"/{name}", 64)
         remove_left_over()
-        assert [(FOLDER / name).exists() for name in (left, own)] == [False, True]
+        assert [(REGIONS / name).exists() for name in (left, own)] == [False, True]
         cell = Cell(onnx["grpc"], 1, 1, 1, 1.0, shared_memory="system")
         RequestForms().check([cell], IMAGES)
         with opened(onnx["http"]) as api:
@@ -124,7 +124,7 @@ def test_what_processes_that_have_ended_left_is_removed(onnx: dict[str, Endpoint
             api.unregister(own)
     finally:
         for name in (left, own):
-            (FOLDER / name).unlink(missing_ok=True)
+            (REGIONS / name).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("kind", ["http", "grpc"])
@@ -144,7 +144,7 @@ def test_a_server_that_lets_nobody(
 
 def test_a_server_with_another_shared_memory(onnx: dict[str, Endpoint]) -> None:
     with (
-        pytest.raises(TargetError, match="run it on this host, with this host's /dev/shm"),
+        pytest.raises(TargetError, match=r"run it on this host, as this user .* this host's /dev/shm"),
         opened(onnx["grpc"]) as api,
     ):
         api.register("inferswarm-test", "/inferswarm-not-here", 64)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.planting.processes import listener
 from benchmarks.planting.proxies import NGINX_HEAD, found
-from swarm.traces.access_logs import Converted, LogFilter, convert, guessed, said, spread
+from swarm.traces.access_logs import LOG_FORMAT, Converted, LogFilter, convert, guessed, said, spread
 from swarm.traces.trace import ArrivalTrace, TraceRow
 from tests.processes import free_port
 
@@ -62,15 +62,16 @@ def test_lines_of_envoy_have_milliseconds_and_may_have_items() -> None:
         ENVOY.format("1.000", "GET", 1),
         ENVOY.format("2.125", "POST", '"16"'),
         ENVOY.format("3.000", "POST", 0),
+        ENVOY.format("3.000", "POST", "1e999"),
         '{"start_time": "2026-11-26T09:00:04Z", "method": "POST", "path": "/other"}',
         "upstream reset",
     )
     made = converted(*lines, method="POST", path="/embed", items="items")
     assert [(round(row.time_s - NINE - 3600, 6), row.items) for row in made.rows] == [(0.31, 4), (2.125, 16)]
-    assert made.left_out == {"of another method": 1, "that cannot be read": 3}
+    assert made.left_out == {"of another method": 1, "that cannot be read": 4}
     assert not made.coarse
     every = converted(*lines, path="/embed")
-    assert [row.items for row in every.rows] == [1, 1, 1, 1]
+    assert [row.items for row in every.rows] == [1, 1, 1, 1, 1]
     assert every.left_out == {"of another path": 1, "that cannot be read": 1}
 
 
@@ -94,7 +95,6 @@ SERVER = """
   server {{ listen 127.0.0.1:{port}; location / {{ return 200 "ok"; }} }}
 }}
 """
-OWN = """log_format trace '$msec $request_time "$request" $status';"""
 GAPS_S = (0.0, 0.03, 0.3, 0.02, 0.6, 0.02, 0.02, 0.25)
 
 
@@ -119,7 +119,7 @@ def logged(folder: Path, name: str, formats: str = "") -> tuple[list[str], list[
 
 
 @pytest.mark.skipif(not shutil.which("nginx", path="/usr/sbin:/usr/bin"), reason="no nginx here")
-@pytest.mark.parametrize(("name", "formats"), [("combined", ""), ("trace", OWN)])
+@pytest.mark.parametrize(("name", "formats"), [("combined", ""), ("trace", LOG_FORMAT)])
 def test_the_log_of_a_real_nginx(tmp_path: Path, name: str, formats: str) -> None:
     lines, spans = logged(tmp_path, name, formats)
     made = convert(lines, guessed(lines[0]), LogFilter(method="POST", path="/embed"))

@@ -12,6 +12,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from swarm.traces import trace
 from swarm.traces.trace import MOST_ROWS, ArrivalTrace, TraceRow, read_trace, trace_at, write_trace
 
 MOMENT = datetime(2026, 11, 26, 9, 0, 0, 250_000, UTC)
@@ -86,7 +87,9 @@ TIME = "give seconds from 0, or an ISO 8601 time such as 2026-11-26T09:00:00.250
         ("a.csv", "time,timestamp\n1,2\n", "line 2: time is given twice; leave out timestamp"),
         ("a.csv", "time\n0\n-1\n", f"line 3: time is '-1'; {TIME}"),
         ("a.csv", "time\nnan\n", f"line 2: time is 'nan'; {TIME}"),
-        ("a.csv", "time\n1e999\n", f"line 2: time is '1e999'; {TIME}"),
+        ("a.csv", "time\n1e999\n", f"line 2: time is '1e999', which may be milliseconds; {TIME}"),
+        ("a.csv", "time\n1764147600500\n", "line 2: time is '1764147600500', which may be milliseconds; "),
+        ("a.jsonl", '{"time": 1' + "0" * 400 + "}", "line 1: time is 1000"),
         ("a.csv", "time\nnoon\n", f"line 2: time is 'noon'; {TIME}"),
         ("a.csv", "time\n0\n2026-11-26T09:00Z\n", "line 3: time is in ISO 8601, and in seconds in line 2"),
         ("a.csv", "time\n0\n700000\n", "is 700,000 s long; give one of at most 604,800 s, a week"),
@@ -147,9 +150,12 @@ def test_more_rows_than_a_trace_has(tmp_path: Path) -> None:
         read_trace(path)
 
 
-def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+def test_a_file_is_read_again_only_if_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, "a.csv", "time\n1\n")
-    assert read_trace(path) is read_trace(path)
+    monkeypatch.chdir(tmp_path)
+    before = trace._read.cache_info().misses
+    assert read_trace(trace_at("a.csv")) is read_trace(path)
+    assert trace._read.cache_info().misses == before + 1, "an option's check reads what its study replays"
     written(tmp_path, "a.csv", "time\n1\n2\n")
     assert len(read_trace(path)) == 2
 
@@ -163,9 +169,10 @@ def test_what_is_written_comes_back(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "seconds"), [([0, 1, 2, 3], 4), ([0.5, 1, 4.5], 6.75), ([0], 1), ([3], 4), ([0, 0], 1)]
+    ("times", "seconds"),
+    [([0, 1, 2, 3], 4), ([0.5, 1, 4.5], 6.5), ([500, 501], 502), ([0], 1), ([3, 3], 4)],
 )
-def test_a_trace_is_as_long_as_its_rate_says(times: Sequence[float], seconds: float) -> None:
+def test_a_trace_is_a_mean_gap_longer_than_its_last_request(times: Sequence[float], seconds: float) -> None:
     trace = ArrivalTrace.of(map(TraceRow, times))
     assert (trace.seconds, trace.mean_per_s) == (seconds, len(times) / seconds)
 

@@ -59,6 +59,8 @@ def test_every_option_between_two_starts_stands_in_one_part() -> None:
     shown = [["cells"], ["batches", "levels", "rates"], ["study", "seconds", "repeats"], []]
     assert [[field.name for field in part.shown] for part in parts] == shown
     assert parts[0].facts == [TARGET]
+    load = {field.name for field in parts[1].folded}
+    assert {"batch_mix", "load_profile", "replay", "replay_speed", "split", "think", "together"} < load
 
 
 def test_a_field_shows_what_the_command_line_has_set() -> None:

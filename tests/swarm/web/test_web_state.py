@@ -269,3 +269,19 @@ def test_percentiles_are_of_as_many_seconds_as_they_take(page: LivePage) -> None
     assert [row["latency_p95_ms"] for row in rows[:2]] == [None, None]
     assert [row["latency_p95_ms"] for row in rows[2:]] == pytest.approx([3, 4], rel=1e-3)
     assert [row["latency_p99_ms"] for row in rows] == [None] * 4
+
+
+def test_runs_at_the_same_time_have_percentiles_of_their_own_seconds(page: LivePage) -> None:
+    book = a_book()
+    book.add("onnx-http", 1, 2, {"w0": [40 * MS] * 100})
+    study = Followed(book.header, page.begun(LIVE, book.header))
+    tags = [{"cell": entry["cell"], "repeat": 1} for entry in book.header["plan"]]
+    study.tell(*map(begun, tags))
+    for at in range(4):
+        for ms, tag in enumerate(tags, 1):
+            study.tell(*second_of(tag, at, [ms * MS] * 40))
+    study.tell(*({**END, **tag} for tag in tags))
+    found = page.data(0)
+    rows = [dict(zip(found["columns"], row, strict=True)) for row in found["seconds"]]
+    latest = {row["cell"]: row["latency_p95_ms"] for row in rows}
+    assert list(latest.values()) == pytest.approx([1, 2], rel=1e-3)

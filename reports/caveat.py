@@ -217,8 +217,9 @@ KINDS = {
         "Lower the rate if more arrives than the server answers: its percentiles depend on the run's length."
     ),
     "several-servers": CaveatKind(
-        "Give the endpoint the address of one replica, or read each replica's own metrics: the server's "
-        "parts cover only some of the requests, and how busy all servers were is unknown."
+        "Give the endpoint the address of one replica, or read each replica's own metrics; load endpoints of "
+        "one model one at a time: the server's parts cover only some of the requests, or those of others, "
+        "and how busy all servers were is unknown."
     ),
     "targets-differ": CaveatKind(
         "Use IP addresses, or make the name resolve to the same ones on every host."

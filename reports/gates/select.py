@@ -92,7 +92,9 @@ def _other(name: str, planned: Planned, this: str, that: str) -> str:
 
 
 def _place(planned: Planned) -> tuple[object, ...]:
-    return (planned["endpoint"], *(planned.get(key) for key in SAME))
+    """Parts of a schedule that was split are alike in all but their shares, and what tells of those."""
+    alike = {**planned, "level": None, "variant": None} if planned.get("split") else planned
+    return (planned["endpoint"], *(alike.get(key) for key in SAME))
 
 
 def _counterpart(name: str, over: str, under: str) -> str:

@@ -11,7 +11,16 @@ from reports.fold.server import NOTHING, Batches, Executed
 from reports.format import digits, listed, ms, plural
 from reports.limit import Limit
 from reports.limits.server import held_back
-from reports.limits.shares import MOST, at_least, in_flight, saturated, server_share, service_ns
+from reports.limits.shares import (
+    MOST,
+    at_least,
+    in_flight,
+    larger_batches,
+    more_arrivals,
+    saturated,
+    server_share,
+    service_ns,
+)
 from reports.summary.batch import images_per_request
 from reports.summary.summary import Summary
 
@@ -121,7 +130,7 @@ def slow_shape(run: Summary, curve: Batches | None = None) -> Limit | None:
     said = f"executions of {plural(size, 'image')} took {ms(own[size].mean_ns)} ms, those of {near} {took} ms"
     share = f"they were {digits(100 * own[size].time_ns / whole_ns)} % of all execution time"
     advice = (
-        "Avoid this size of a batch (another --batch, or preferred_batch_size), or profile the model at it "
+        "Avoid this size of a batch (by --batches, or preferred_batch_size), or profile the model at it "
         "and rebuild its engine for it."
     )
     return Limit("slow-shape", f"{said}; {share}", advice)
@@ -201,7 +210,7 @@ def batching_off(run: Summary, curve: Batches) -> Limit | None:
     may = f"the model takes up to {serving.max_batch:,} images and does not batch requests"
     advice = (
         "Turn on dynamic_batching in the model's config.pbtxt, so that waiting requests share executions; "
-        "or use a larger --batch."
+        f"or use {larger_batches(run)}."
     )
     return Limit("batching-off", f"{waited}, {may}; executions {said}", advice)
 
@@ -256,9 +265,9 @@ def _more_images(run: Summary) -> str:
     if _full_one_waits(run):
         return FILL
     if run.load != "closed":
-        return "Raise the rate: the executions have room for more images."
+        return f"{more_arrivals(run)}: the executions have room for more images."
     if held_back(run):
-        return "Add users or use a larger --batch, or lower the batching delay (--queue-delay-us)."
+        return f"Add users or use {larger_batches(run)}, or lower the batching delay (--queue-delay-us)."
     longer = (run.server.executed_batch or 0.0) < JOINED * under_way(run)
-    more = "a larger --batch, or a longer batching delay" if longer else "a larger --batch"
+    more = f"{larger_batches(run)}, or a longer batching delay" if longer else larger_batches(run)
     return f"Add users (or {more}): the executions have room for more images."

@@ -14,6 +14,7 @@ from reports.limits.shares import (
     UNEXPLAINED_ADVICE,
     at_least,
     full_gpu,
+    more_arrivals,
     path_share,
     saturated,
     server_share,
@@ -145,7 +146,7 @@ def offered_load(run: Summary) -> Limit:
             f"Add users{_or_think_less(run)}: nothing was saturated, so more users would raise the"
             " throughput.",
         )
-    return Limit("offered-load", said, "Raise the rate: the server kept up with this one.")
+    return Limit("offered-load", said, f"{more_arrivals(run)}: the server kept up with this one.")
 
 
 def _or_think_less(run: Summary) -> str:

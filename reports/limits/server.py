@@ -156,7 +156,9 @@ def several_untold(run: Summary) -> Limit | None:
     if share is not None:
         why = f"the server took {digits(100 * share)} % of the time, and whether it was full is not known"
     advice = (
-        "Give the endpoint the address of one replica, or read each replica's own metrics while it is loaded."
+        "Load each endpoint alone: those that ask one model at the same time share its counters."
+        if run.together
+        else "Give the endpoint the address of one replica, or read each replica's own metrics under load."
     )
     return Limit(UNKNOWN, f"{why}: {run.server.several}", advice)
 

@@ -40,6 +40,18 @@ UNEXPLAINED_ADVICE = (
 UNTOLD_ADVICE = "Fix the cause or measure longer (--seconds), then run again."
 
 
+def more_arrivals(run: Summary) -> str:
+    """How an open-loop load is raised: Raise the rate."""
+    return "Replay the trace faster (--replay-speed)" if run.replay else "Raise the rate"
+
+
+def larger_batches(run: Summary) -> str:
+    """By which option requests get more items."""
+    if run.together and not run.split:
+        return "larger batches (@bN in --together)"
+    return f"larger {'batches in --batch-mix' if run.batch_mix else '--batches'}"
+
+
 def total(*parts: float | None) -> float:
     """The sum of those that are known."""
     return sum(part for part in parts if part is not None)

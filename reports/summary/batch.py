@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from reports.summary.classes import shares
 from reports.summary.summary import Summary
 
 
@@ -22,8 +23,8 @@ class Batch(NamedTuple):
 
 def batch_of(run: Summary) -> Batch:
     """That of a run; of a trace that is replayed, too."""
-    sizes = (part.partition(":")[0].strip() for part in run.batch_mix.split(","))
-    return Batch(run.batch, min((int(size) for size in sizes if size.isdecimal()), default=run.batch))
+    sizes = [int(size) for size in shares(run.batch_mix) if size.isdecimal()]
+    return Batch(run.batch, min(sizes, default=run.batch))
 
 
 def images_per_request(run: Summary) -> float:

@@ -62,14 +62,14 @@ def asked_shares(batch_mix: str, picture_mix: str) -> dict[str, float]:
 
     Of two mixes every size is planned with every kind of picture.
     """
-    batches = {f"b{size}": share for size, share in _shares(batch_mix).items()} or {"": 1.0}
-    kinds = {f"{kind}px" if kind.isdecimal() else kind: of for kind, of in _shares(picture_mix).items()}
+    batches = {f"b{size}": share for size, share in shares(batch_mix).items()} or {"": 1.0}
+    kinds = {f"{kind}px" if kind.isdecimal() else kind: of for kind, of in shares(picture_mix).items()}
     pictures = kinds or {"": 1.0}
     both = {(size, kind): one * of for size, one in batches.items() for kind, of in pictures.items()}
     return {"/".join(filter(None, names)): share for names, share in both.items() if any(names)}
 
 
-def _shares(mix: str) -> dict[str, float]:
-    """ValueError where a share is no number."""
+def shares(mix: str) -> dict[str, float]:
+    """`1:0.7,4:0.3` by name; none of an empty text. Raises ValueError where a share is no number."""
     parts = (part.rpartition(":") for part in mix.split(",") if part)
     return {name.strip(): float(share) for name, _, share in parts}

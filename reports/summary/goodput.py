@@ -46,10 +46,11 @@ def goodput_of(slo: str, load: str, found: Results, sent: Arrivals, measured_ns:
     dropped = 0 if load == "closed" else sent.dropped
     due = None if dropped is None else found.finished + dropped
     objective = Slo.parse(slo).share
-    if found.good is None or not due:
+    good = found.good if found.finished else 0
+    if good is None or not due:
         return Goodput(slo=slo, objective=objective)
-    per_s = found.good / (measured_ns / 1e9) if measured_ns else None
-    return Goodput(slo=slo, objective=objective, good=found.good, due=due, per_s=per_s)
+    per_s = good / (measured_ns / 1e9) if measured_ns else None
+    return Goodput(slo=slo, objective=objective, good=good, due=due, per_s=per_s)
 
 
 def share_said(share: float) -> str:

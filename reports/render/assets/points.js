@@ -5,9 +5,12 @@ const DOT_ROW = 26;
 kinds.dots = (data, look, width) => {
   const narrow = width < NARROW;
   const widest = (texts) => 24 + Math.max(0, ...texts.map((text) => textWidth(text, 12, look, 700)));
-  const left = Math.min(widest(data.rows.map(labelOf)), width * 0.4);
+  const longest = widest(data.rows.map(labelOf));
+  const left = Math.min(longest, width * 0.4);
+  // Names break between words, so that those of two lines' length may take three.
+  const lines = Math.ceil(longest / left + 0.5);
   const right = Math.min(widest(data.rows.map((row) => valueText(row, data.unit))), width * 0.36);
-  const height = DOT_ROW * data.rows.length;
+  const height = Math.max(DOT_ROW, 12 * lines + 6) * data.rows.length;
   const axis = axisLook(look);
   const scale = stepsTo(mostOf(data.rows), narrow ? 3 : 5);
   const names = data.rows.map((row) => ({ value: labelOf(row),

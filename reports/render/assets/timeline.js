@@ -56,11 +56,12 @@ kinds.timeline.zoomed = (data, state, width) => {
   }));
   const axes = data.panels.map((_, index) => ({ axisTick: { customValues: ticks }, axisLabel: { customValues: ticks,
     show: index === data.panels.length - 1, formatter: clock },
-    ...(index === data.panels.length - 1 ? named(look, "time since the study's start, min:s", 22) : {}) }));
+    ...(index === data.panels.length - 1 ? named(look, `${since(data)}, min:s`, 22) : {}) }));
   return { xAxis: [...axes, { axisLabel: { customValues: [...names.keys()], formatter: (at) => names.get(at) ?? "",
     hideOverlap: false, color: look.soft, fontSize: 10, lineHeight: 12, margin: 2 } }] };
 };
 
+const since = (data) => `time since ${data.since ?? "the study's start"}`;
 const STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800];
 const LEAST_LETTERS = 6; // of a name above a band: less tells nobody which it is
 
@@ -152,7 +153,7 @@ kinds.timeline.rows = (data) => {
   const lines = data.panels.flatMap((panel) => panel.lines.map((line) => ({ line, head: `${panel.title}: ${line.label}`
     + (saysUnit(panel, line) ? "" : `, ${panel.unit}`) })));
   const nameAt = (t_s) => data.runs.find((run) => run.from <= t_s && t_s < run.to)?.name;
-  return [["time since the study's start, s", "run", ...lines.map(({ head }) => head)],
+  return [[`${since(data)}, s`, "run", ...lines.map(({ head }) => head)],
     ...data.t_s.map((t_s, row) => [t_s, nameAt(t_s), ...lines.map(({ line }) => line.values[row])])
       .filter(([t_s]) => t_s !== null)];
 };

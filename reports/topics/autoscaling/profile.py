@@ -264,13 +264,15 @@ def panels_of(scaling: AutoscaledRun) -> Iterator[Panel[Moment]]:
 
 
 def profile_charts(study: Study) -> Iterator[Chart]:
-    """The first runs' drawings."""
+    """The first runs' drawings, of which the first says how to read them."""
     left_out = len(study.scalings) - MOST_RUNS
     notes = (f"{left_out} more runs are not drawn.",) if left_out > 0 else ()
+    caption = CHART_CAPTION
     for scaling in study.scalings[:MOST_RUNS]:
         if scaling.moments:
             title = f"Load profile: {scaling.cell}, run {scaling.repeat}"
-            yield Chart(title, CHART_CAPTION, "timeline", _data(scaling), notes)
+            yield Chart(title, caption, "timeline", _data(scaling), notes)
+            caption = ""
 
 
 def _data(scaling: AutoscaledRun) -> dict[str, Any]:
@@ -282,6 +284,7 @@ def _data(scaling: AutoscaledRun) -> dict[str, Any]:
     return {
         "t_s": [round(point[-1].end_s, 1) for point in points],
         "panels": [panel for panel in panels if panel["lines"]],
+        "since": "the load's beginning",
         "runs": [
             {
                 "name": scaling.cell,

@@ -102,18 +102,22 @@ def _share(value: float | None) -> str:
     return MISSING if value is None else f"{digits(100 * value)} %"
 
 
+def _asked(row: ClassRow) -> str:
+    return "" if row.label == WHOLE else _share(row.asked)
+
+
 COLUMNS: Sequence[Columns[ClassRow]] = (
     cell(
         "cell", lambda row, notes: TableCell(row.runs[0].cell, notes.marks(taints(row.runs))), numeric=False
     ),
     text("class", lambda row: row.label or "all", numeric=False),
-    text("asked", lambda row: _share(row.asked)),
+    text("asked", _asked),
     text("measured", lambda row: _share(row.share)),
     text("requests", lambda row: counted(row.requests)),
     *map(_percentile, ("p50", "p95", "p99")),
     text("failed", lambda row: counted(row.failures)),
-    text("good", lambda row: MISSING if row.good is None else share_said(row.good)),
 )
+GOOD: Columns[ClassRow] = text("good", lambda row: MISSING if row.good is None else share_said(row.good))
 
 
 def request_classes(study: Study) -> Table | None:
@@ -121,36 +125,49 @@ def request_classes(study: Study) -> Table | None:
     rows = [row for rows in class_rows(study) for row in rows]
     if not rows:
         return None
-    return study_table(
-        study,
-        "Request classes",
+    good = any(row.good is not None for row in rows)
+    caption = (
         "Requests of one cell by class: batch sizes (b4: 4 items), kinds of pictures, or both. Percentiles "
-        "are of latency, merged from all workers and repeats. Good is the share of a class's requests that "
-        "succeeded within the limit of --slo; arrivals that were dropped are in no class.",
-        COLUMNS,
-        rows,
+        "are of latency, merged from all workers and repeats; arrivals that were dropped are in no class."
     )
+    within = " Good is the share of a class's requests that succeeded within the limit of --slo."
+    columns, told = ((*COLUMNS, GOOD), caption + within) if good else (COLUMNS, caption)
+    return study_table(study, "Request classes", told, columns, rows)
 
 
 def class_finding(study: Study) -> str:
     """Of each way, in its cell with the most load, which class is the slowest, and by how much."""
-    found = {rows[0].runs[0].way: rows for rows in class_rows(study)}
+    found = {rows[0].runs[0].way: rows for rows in class_rows(study) if not _doubted(rows[0])}
     said = [f"{study.named(way)}: {told}" for way, rows in found.items() if (told := _slowest(rows))]
     return f"{'; '.join(said)}." if said else ""
 
 
+def _doubted(row: ClassRow) -> bool:
+    return all(run.tainted for run in row.runs)
+
+
 def _slowest(rows: Sequence[ClassRow]) -> str:
-    """By p95, or by p50 where not two classes have one; empty where these do not either."""
+    """By p95, or by p50 where not every class has one; empty where these do not either.
+
+    A class is called slower where its interval is above that of the quickest.
+    """
     for name in ("p95", "p50"):
-        known = [(found.value, row.label) for row in rows if row.label and (found := row.latency(name))]
-        if len(known) > 1:
-            (least_ms, quick), (most_ms, slow) = min(known), max(known)
-            if least_ms <= 0 or most_ms / least_ms < LEAST_RATIO:
-                return f"all classes take about as long ({name} {milliseconds(most_ms)} ms)"
-            times = digits(most_ms / least_ms, 2)
-            both = f"{milliseconds(most_ms)} ms against {milliseconds(least_ms)} ms"
-            return f"{slow} is slowest, {times} times {quick} ({name} {both})"
+        known = [(row.latency(name), row.label) for row in rows if row.label]
+        each = [(found, label) for found, label in known if found]
+        if len(each) == len(known) > 1:
+            least, quick = min(each, key=lambda it: it[0].value)
+            most, slow = max(each, key=lambda it: it[0].value)
+            if not _apart(least, most):
+                return f"no class is shown to be slower ({name} {milliseconds(most.value)} ms at most)"
+            times = digits(most.value / least.value, 2)
+            both = f"{most.said(milliseconds, ' ms', '95 % CI ')} against {least.said(milliseconds, ' ms')}"
+            return f"{slow} is slowest, {times} times as slow as {quick}, by {name} {both}"
     return ""
+
+
+def _apart(least: CellFigure, most: CellFigure) -> bool:
+    ends = most.value if most.low is None else most.low, least.value if least.high is None else least.high
+    return least.value > 0 and most.value / least.value >= LEAST_RATIO and ends[0] > ends[1]
 
 
 CLASSES = Question(

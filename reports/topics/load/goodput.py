@@ -18,6 +18,7 @@ from reports.summary.goodput import COUNTED, share_said
 from reports.summary.summary import Summary, tainting
 
 MET, NOT_MET, NOT_KNOWN = "met", "not met", "not known"
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,23 @@ class GoodShare:
             return MET
         return NOT_MET if self.high < self.objective else NOT_KNOWN
 
+    @property
+    def interval(self) -> str:
+        """98.71–99.23, in percent; empty where it is not known."""
+        if self.low is None or self.high is None:
+            return ""
+        return "–".join(share_said(end).removesuffix(" %") for end in (self.low, self.high))
+
     def __str__(self) -> str:
-        ends = None if self.low is None or self.high is None else (self.low, self.high)
-        within = f" ({'–'.join(share_said(end).removesuffix(' %') for end in ends)})" if ends else ""
-        return share_said(self.share).replace(" %", f" %{within}")
+        return share_said(self.share) + (f" ({self.interval})" if self.interval else "")
 
 
 def slo_of(study: Study) -> Slo | None:
-    """That of the header's options; None without one."""
-    text = str((study.header.get("options") or {}).get("slo") or "")
-    return Slo.parse(text) if text else None
+    """That of the header's options; None without one that can be read."""
+    try:
+        return Slo.parse(str((study.header.get("options") or {}).get("slo") or ""))
+    except ValueError:
+        return None
 
 
 def per_s(run: Summary) -> float | None:
@@ -128,7 +136,9 @@ def goodput_finding(study: Study) -> str:
         return ""
     best = {way: max(found, key=_rank) for way, found in ways.items()}
     ranked = sorted(best.items(), key=lambda item: _rank(item[1]), reverse=True)
-    return f"{'; '.join(f'{study.named(way)} {_said(found, slo)}' for way, found in ranked)}."
+    said = [_said(study.named(way), found) for way, found in ranked[:MOST_NAMED]]
+    said += [f"{len(ranked) - MOST_NAMED} more are in the table"] if ranked[MOST_NAMED:] else []
+    return " ".join([f"{slo}: {'; '.join(said)}.", *_advice([found.verdict for found in best.values()])])
 
 
 def _rank(found: GoodShare) -> tuple[bool, bool, float]:
@@ -137,14 +147,22 @@ def _rank(found: GoodShare) -> tuple[bool, bool, float]:
     return met, found.verdict != NOT_MET, found.per_s if met else found.share
 
 
-def _said(found: GoodShare, slo: Slo) -> str:
-    run, share = found.runs[0], share_said(found.share)
+def _said(name: str, found: GoodShare) -> str:
+    run = found.runs[0]
     load = f"{run.level:g}/s" if run.load == "open" else f"{run.level:g} user{'s' if run.level > 1 else ''}"
+    share = f"{share_said(found.share)} good" + (f", 95 % CI {found.interval}" if found.interval else "")
     if found.verdict == MET:
-        return f"keeps {slo} at {load} ({share} good, {found.per_s:.3g}/s)"
+        return f"met by {name} at {load} ({share}, {found.per_s:.3g}/s)"
     if found.verdict == NOT_MET:
-        return f"keeps {slo} at no load that was run (at best {share} good, at {load})"
-    return f"is not known to keep {slo} ({share} good at {load})"
+        return f"met by {name} at no load that was run ({share} at {load})"
+    return f"not known of {name} ({share} at {load})"
+
+
+def _advice(verdicts: Sequence[str]) -> Iterator[str]:
+    if NOT_KNOWN in verdicts:
+        yield "Not known: measure for longer (--seconds)."
+    if NOT_MET in verdicts:
+        yield "Not met: --find-rate slo finds the highest rate at which it is."
 
 
 GOODPUT = Question(

@@ -43,7 +43,9 @@ def begun_cells(study: Study) -> list[Runs]:
     return [runs for runs in begun if runs]
 
 
-def _count(head: str, value: Value) -> Columns[Runs]:
+def count(head: str, value: Value) -> Columns[Runs]:
+    """A column of what runs count, such as late arrivals."""
+
     def shown(runs: Runs) -> str:
         found = typical(runs, value)
         return counted(None if found is None else round(found))
@@ -59,8 +61,8 @@ COLUMNS: Sequence[Columns[Runs]] = (
     text("offered/s", lambda runs: known(typical(runs, lambda run: run.sent.offered_per_s))),
     figure("images/s", images_per_s),
     *map(percentile, ("p50", "p95", "p99")),
-    _count("late", lambda run: run.sent.late),
-    _count("dropped", lambda run: run.sent.dropped),
+    count("late", lambda run: run.sent.late),
+    count("dropped", lambda run: run.sent.dropped),
 )
 
 

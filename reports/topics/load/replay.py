@@ -1,6 +1,6 @@
 """Replayed traces: whether each request was sent, how far from its time, and what came back when."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reports.format import MISSING, NS_PER_MS, counted, milliseconds, ms, plural
@@ -19,10 +19,12 @@ from reports.page.study_table import (
     text,
 )
 from reports.page.table import Table, TableCell
-from reports.stats.repeats import Runs, Value, by_cell, typical
+from reports.stats.percentiles import estimated
+from reports.stats.repeats import Runs, by_cell, typical
 from reports.study.replay import ReplayedSecond
 from reports.study.study import Study
-from reports.summary.summary import Summary
+from reports.summary.summary import LatencyAt, Summary
+from reports.topics.load.open_load import count
 from reports.topics.runs.timeline import MOST_POINTS, Line, drawn_panel
 
 TITLE = "Replayed traces"
@@ -55,23 +57,15 @@ def asked(study: Study, run: Summary) -> int | None:
 
 
 def sent(run: Summary) -> int | None:
-    """How many of them were sent."""
+    """How many of them were sent: as workers say at the end of a run, or as came back, if one was lost."""
     due, dropped = run.sent.due, run.sent.dropped
-    return None if due is None or dropped is None else due - dropped
+    return None if due is None or dropped is None else max(due - dropped, run.counts.requests or 0)
 
 
 def lost(study: Study, run: Summary) -> int | None:
     """How many were not; a request that was sent as its run ended may count twice."""
     wanted, found = asked(study, run), sent(run)
     return None if wanted is None or found is None else max(0, wanted - found)
-
-
-def _count(head: str, value: Value) -> Columns[Runs]:
-    def said(runs: Runs) -> str:
-        found = typical(runs, value)
-        return counted(None if found is None else round(found))
-
-    return text(head, said)
 
 
 def _error(name: str) -> Columns[Runs]:
@@ -94,9 +88,9 @@ def replay_table(study: Study) -> Table:
     columns: Sequence[Columns[Runs]] = (
         ENDPOINT,
         text("trace", lambda runs: runs[0].replay, numeric=False),
-        _count("asked", lambda run: asked(study, run)),
-        _count("lost", lambda run: lost(study, run)),
-        _count("late", lambda run: run.sent.late),
+        count("asked", lambda run: asked(study, run)),
+        count("lost", lambda run: lost(study, run)),
+        count("late", lambda run: run.sent.late),
         *map(_error, ("p50", "p90", "p99", "max")),
         *map(percentile, ("p50", "p95", "p99")),
     )
@@ -118,7 +112,12 @@ def replay_chart(study: Study) -> Chart | None:
         end_s = begin_s + one.seconds[-1].s + one.seconds[-1].width_s
         runs.append({"name": one.cell, "from": begin_s, "to": end_s, "aside": []})
         begin_s = end_s
-    data = {"t_s": times_s, "panels": [drawn_panel(points, "Requests", "requests/s", LINES)], "runs": runs}
+    data = {
+        "t_s": times_s,
+        "panels": [drawn_panel(points, "Requests", "requests/s", LINES)],
+        "runs": runs,
+        "since": "the trace's beginning",
+    }
     return Chart(CHART, CHART_CAPTION, "timeline", data)
 
 
@@ -129,13 +128,27 @@ def replay_finding(study: Study) -> AnswerRow | None:
         return None
     whole = sum(asked(study, run) or 0 for run in runs)
     missing = sum(lost(study, run) or 0 for run in runs)
-    late = sum(run.sent.late or 0 for run in runs)
     found = f"{counted(missing)} of {plural(whole, 'request')} lost" if missing else "nothing lost"
     within = "" if missing else f" of {plural(whole, 'request')}"
     many = f" in {plural(len(runs), 'run')}" if len(runs) > 1 else ""
-    said = f"trace {runs[0].replay}: send delay {_worst(runs)}, {found}{within}{many}."
-    detail = f"{counted(late)} began more than 5 ms after their time." if late else ""
-    return AnswerRow("Replay", said, detail)
+    valid = [run for run in runs if not run.tainted] or runs
+    said = f"trace {runs[0].replay}: {found}{within}{many}, send delay {_worst(valid)}."
+    return AnswerRow("Replay", said, " ".join(_detail(study, runs, valid)))
+
+
+def _detail(study: Study, runs: Runs, valid: Runs) -> Iterator[str]:
+    latencies = ((runs[0].way, estimated(study, runs, LatencyAt("p95"))) for runs in by_cell(valid).values())
+    told = [
+        f"{study.named(way)} {found.said(milliseconds, ' ms', '95 % CI ')}"
+        for way, found in latencies
+        if found
+    ]
+    if told:
+        yield f"Latency p95: {'; '.join(told)}."
+    if late := sum(run.sent.late or 0 for run in valid):
+        yield f"{counted(late)} began more than 5 ms late: see --max-in-flight and the workers' CPU."
+    if len(valid) < len(runs):
+        yield f"{plural(len(runs) - len(valid), 'invalidated run')} left out, but for losses."
 
 
 def _worst(runs: Runs) -> str:

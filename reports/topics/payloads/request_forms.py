@@ -188,11 +188,13 @@ def answer_of(form: Form) -> Callable[[Study], AnswerRow | None]:
         most = grouped(
             pairs, lambda pair: (pair.having[0].endpoint, pair.having[0].client, form.of(pair.having[0]))
         )
-        shown = [said for some in most.values() if (said := _said(max(some, key=_load)))]
-        said = "; ".join(shown) or f"Not settled: {FEW}"
-        detail = "; ".join(f"{pair.having[0].cell} {pair.ratio.times}" for pair in pairs if pair.ratio)
-        busy = f" In some runs {BUSY}." if any(pair.doubts for pair in pairs) else ""
-        return AnswerRow(form.question, f"{said}.", f"images/s over the same cell without: {detail}.{busy}")
+        shown = {id(pair): said for some in most.values() if (said := _said(pair := max(some, key=_load)))}
+        said = "; ".join(shown.values()) or f"Not settled: {FEW}"
+        others = [pair for pair in pairs if id(pair) not in shown]
+        ratios = "; ".join(f"{pair.having[0].cell} {pair.ratio.times}" for pair in others if pair.ratio)
+        detail = [f"images/s over the same cell without: {ratios}."] if ratios else []
+        detail += [f"In some runs {BUSY}."] if any(pair.doubts for pair in pairs) else []
+        return AnswerRow(form.question, f"{said}.", " ".join(detail))
 
     return answer
 
@@ -214,7 +216,8 @@ def _said(pair: FormPair) -> str:
     if ratio.low is None:
         return ""
     if not pair.told:
-        return f"{pair.form.name(run)} on {name}: {NOT_SHOWN}{f', and it {saved}' if saved else ''}"
+        alike = f"{NOT_SHOWN} (95 % CI {ratio.interval})"
+        return f"{pair.form.name(run)} on {name}: {alike}{f', and it {saved}' if saved else ''}"
     shown = ratio if ratio.ratio > 1 else ratio.inverse
     which, advice = ("faster", "use it") if ratio.ratio > 1 else ("slower", "leave it off")
     low, high = sorted((shown.low or 0.0, shown.high or 0.0))
@@ -226,9 +229,9 @@ def _saved(share: float | None) -> str:
     """What it does to the bytes on the wire; empty where that is nothing, or unknown."""
     if share is None or abs(share) < 0.005:
         return ""
-    return (
-        f"saves {100 * share:.0f} % of the bytes" if share > 0 else f"sends {-100 * share:.0f} % more bytes"
-    )
+    if share < 0:
+        return f"sends {-100 * share:.0f} % more bytes"
+    return f"saves {'over 99' if share > 0.99 else f'{100 * share:.0f}'} % of the bytes"
 
 
 def varies_forms(study: Study) -> bool:
@@ -241,10 +244,10 @@ FORMS = Question(
     "Payloads",
     (forms_table,),
     answer_of(COMPRESSION),
-    Theme.SETTINGS,
+    Theme.SPEED,
     place=1,
     applies=varies_forms,
 )
 SHARED = Question(
-    "shared-memory", "Payloads", (), answer_of(SHARED_MEMORY), Theme.SETTINGS, place=2, applies=varies_forms
+    "shared-memory", "Payloads", (), answer_of(SHARED_MEMORY), Theme.SPEED, place=2, applies=varies_forms
 )

@@ -89,6 +89,8 @@ class Interference:
         if self.slower is None:
             return f"no {self.measure}"
         few = f"fewer than {LEAST_REPEATS} repeats"
+        if doubt := next(taints([*self.part, *self.alone]), ""):
+            return f"{few}, others are {doubt}"
         return few if self.slower.runs > 1 else "inconclusive without repeats"
 
     def to_record(self) -> dict[str, object]:
@@ -201,19 +203,20 @@ def _alone(one: Interference, notes: StudyNotes) -> TableCell:
 def _of_neighbour(others: str) -> Columns[Sequence[Interference]]:
     def shown(row: Sequence[Interference], notes: StudyNotes) -> TableCell:
         one = next((one for one in row if one.others == others), None)
-        return _ratio_cell(one.slower, filter(None, [one.spoilt]), notes) if one else TableCell("")
+        return ratio_cell(one.slower, filter(None, [one.spoilt]), notes) if one else TableCell("")
 
     return cell(f"with {others}", shown)
 
 
-def _ratio_cell(ratio: LogRatio | None, doubts: Iterable[str], notes: StudyNotes) -> TableCell:
+def ratio_cell(ratio: LogRatio | None, doubts: Iterable[str], notes: StudyNotes) -> TableCell:
+    """A ratio with its interval, or a dash, and what there is to doubt about it."""
     marks = notes.marks(doubts)
     return TableCell(ratio.times, marks, ratio.ratio) if ratio else TableCell(MISSING, marks)
 
 
 def _over(head: str, value: Value) -> Columns[Interference]:
     def shown(one: Interference, notes: StudyNotes) -> TableCell:
-        return _ratio_cell(over_alone(one.part, one.alone, value), failed_said(one.part), notes)
+        return ratio_cell(over_alone(one.part, one.alone, value), failed_said(one.part), notes)
 
     return cell(head, shown)
 

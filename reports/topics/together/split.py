@@ -11,13 +11,13 @@ from reports.page.table import Table, TableCell
 from reports.stats.failures import failed_said
 from reports.stats.figures import mean_ms, p50_ms, p95_ms
 from reports.stats.log_ratio import LogRatio
-from reports.stats.paired import told_apart
+from reports.stats.paired import LEAST_REPEATS, told_apart
 from reports.stats.paired_seconds import LEAST_PAIRS, SecondPairs
 from reports.stats.repeats import CONFIRM, Runs, Value, grouped
 from reports.study.study import Study
 from reports.summary.blocks import RunBlocks
 from reports.summary.summary import Summary
-from reports.topics.together.interference import NO_SUCCESS, SAME, spoilt
+from reports.topics.together.interference import NO_SUCCESS, SAME, ratio_cell, spoilt
 
 CAPTION = (
     "Requests of one open-loop schedule, split at random. Mean latencies are compared within the seconds in "
@@ -146,14 +146,12 @@ def _failed(part: SplitPart, notes: StudyNotes) -> TableCell:
 
 
 def _ratio(part: SplitPart, notes: StudyNotes) -> TableCell:
-    if part.faster is None:
-        return TableCell(MISSING if part.first else "1×", notes.marks(filter(None, [part.why])))
-    return TableCell(part.faster.times, (), part.faster.ratio)
+    return ratio_cell(part.faster, filter(None, [part.why]), notes) if part.first else TableCell("1×")
 
 
 COLUMNS: Sequence[Columns[SplitPart]] = (
-    text("requests/s", lambda one: f"{one.rate:g}"),
     text("endpoint", lambda one: one.name, numeric=False),
+    text("requests/s", lambda one: f"{one.rate:g}"),
     text("asked %", lambda one: f"{100 * one.runs[0].split:.4g}"),
     text("sent %", lambda one: f"{100 * one.sent:.4g}"),
     text("requests", lambda one: f"{one.requests:,}"),
@@ -162,7 +160,7 @@ COLUMNS: Sequence[Columns[SplitPart]] = (
     _figure("p50 ms", p50_ms),
     _figure("p95 ms", p95_ms),
     cell("times as fast", _ratio),
-    text("paired seconds", lambda one: str(len(one.pairs)) if one.pairs else MISSING),
+    text("paired seconds", lambda one: str(len(one.pairs)) if one.pairs else MISSING if one.first else ""),
 )
 
 
@@ -188,8 +186,10 @@ def _detail(study: Study, found: Sequence[Sequence[SplitPart]]) -> Iterator[str]
     runs = {name: [run for one in parts for run in one.runs] for name, parts in ends_of.items()}
     failed = [f"{name} {sum(map(_failures, of)):,} of {_requests(of):,}" for name, of in runs.items()]
     yield f"Failures: {', '.join(failed)}."
-    if max(run.repeat for run in study.started) == 1:
-        yield f"This is within one run, and leaves out how runs differ; {CONFIRM}."
+    repeats = max(run.repeat for run in study.started)
+    if repeats < LEAST_REPEATS:
+        one = "This is within one run, and leaves out how runs differ"
+        yield f"{one if repeats == 1 else 'Two runs are too few to say how runs differ'}; {CONFIRM}."
 
 
 SPLIT = Question("split", "Results", (split_table,), split, Theme.CAUSE, place=-2, applies=is_split)

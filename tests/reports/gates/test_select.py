@@ -120,6 +120,19 @@ def test_an_endpoint_that_was_not_planned_is_not_missed() -> None:
     assert unpaired(ratio, cells) == []
 
 
+def test_parts_of_one_schedule_are_a_pair_whatever_their_shares() -> None:
+    book = Book()
+    for rate in (50, 100):
+        for endpoint, share in (("onnx-http", 0.9), ("onnx-grpc", 0.1)):
+            axes = {"together": f"split r{rate}", "split": share, "variant": f"split-{share:g}"}
+            book.plan(endpoint, 1, share * rate, axes=axes)
+    cells = {entry["cell"]: planned_cell(entry) for entry in book.header["plan"]}
+    ratio = gates("*-grpc / *-http >= 1", of="'images_per_s'").thresholds[0]
+    names = list(cells)
+    assert pairs_of(ratio, cells) == [(names[1], names[0]), (names[3], names[2])]
+    assert unpaired(ratio, cells) == []
+
+
 @pytest.mark.parametrize(
     ("text", "fields", "said"),
     [

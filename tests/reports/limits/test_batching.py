@@ -73,7 +73,7 @@ def test_of_a_flat_curve_users_are_the_limit(users: int, size: int) -> None:
     assert limit.code == "batches-not-full"
     assert limit.evidence.startswith(f"executions had {mean:.3g}")
     assert "of at most 32 images and took 8.0 ms whatever their size" in limit.evidence
-    assert limit.advice.startswith("Add users (or a larger --batch")
+    assert limit.advice.startswith("Add users (or larger --batches")
     assert "device" not in limit.advice
     assert "instances" not in limit.advice
 
@@ -115,7 +115,7 @@ def test_one_user_who_waits_for_others_that_do_not_come() -> None:
     assert first.code == "batches-not-full"
     assert "; requests waited 10.0 of 19.0 ms for a batch to fill; 16 users got" in first.evidence
     assert (
-        first.advice == "Add users or use a larger --batch, or lower the batching delay (--queue-delay-us)."
+        first.advice == "Add users or use larger --batches, or lower the batching delay (--queue-delay-us)."
     )
 
 
@@ -173,7 +173,7 @@ def test_one_slow_size_among_those_of_a_run() -> None:
         "executions of 3 images took 480 ms, those of 2 and 4 8.0 and 8.2 ms; "
         "they were 66.5 % of all execution time"
     )
-    assert limit.advice.startswith("Avoid this size of a batch (another --batch, or preferred_batch_size)")
+    assert limit.advice.startswith("Avoid this size of a batch (by --batches, or preferred_batch_size)")
 
 
 def test_a_cold_size_is_no_slow_one() -> None:
@@ -378,7 +378,7 @@ def test_what_sharing_executions_would_give(
     assert said in (limit.evidence if limit else "")
 
 
-USERS, LONGER, RATE = "Add users (or a larger --batch)", ", or a longer batching delay)", "Raise the rate"
+USERS, LONGER, RATE = "Add users (or larger --batches)", ", or a longer batching delay)", "Raise the rate"
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ USERS, LONGER, RATE = "Add users (or a larger --batch)", ", or a longer batching
         ({"executed_batch": 12.0}, f"{USERS}: the executions have room for more images."),
         ({"executed_batch": 11.9, "serving": ONE | {"instances": None}}, f"{USERS[:-1]}{LONGER}: "),
         ({"level": 1, "in_flight": 1.0}, f"{USERS[:-1]}{LONGER}: "),
-        ({"executed_batch": 12.0, "batch": 2}, "Add users (or a larger --batch, or a longer batching delay)"),
+        ({"executed_batch": 12.0, "batch": 2}, "Add users (or larger --batches, or a longer batching delay)"),
         ({"executed_batch": 12.0, "batch": 2, "serving": ONE | {"instances": 2}}, USERS),
         # 1,600 images a second that wait for 20 ms are 32 in the queue
         ({"images_per_s": 1_600.0}, FILL),
@@ -398,7 +398,9 @@ USERS, LONGER, RATE = "Add users (or a larger --batch)", ", or a longer batching
         ({"images_per_s": 1_600.0, "load": "open", "serving": ONE | {"instances": None}}, FILL),
         ({"images_per_s": None, "server_queue_ns": 40_000 * MS}, "Add users"),
         ({"load": "open"}, "Raise the rate: the executions have room for more images."),
-        ({"serving": ONE | {"batching_delay_ns": 20 * MS}}, "Add users or use a larger --batch, or lower th"),
+        ({"load": "open", "replay": "day"}, "Replay the trace faster (--replay-speed): the executions"),
+        ({"batch_mix": "1:0.5,4:0.5"}, "Add users (or larger batches in --batch-mix, or"),
+        ({"serving": ONE | {"batching_delay_ns": 20 * MS}}, "Add users or use larger --batches, or lower th"),
     ],
 )
 def test_how_executions_get_more_images(changes: dict[str, Any], advice: str) -> None:

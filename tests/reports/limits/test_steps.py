@@ -240,6 +240,8 @@ def test_the_parts_of_several_servers_that_were_read_in_turn_are_unknown() -> No
     limit = named(replace(run, server=replace(run.server, several=SEVERAL)), "inconclusive")
     assert limit.evidence == f"how long the servers took is not known: {SEVERAL}"
     assert limit.advice.startswith("Give the endpoint the address of one replica")
+    beside = replace(run, server=replace(run.server, several=SEVERAL), together="a@c1+b@c1")
+    assert named(beside, "inconclusive").advice.startswith("Load each endpoint alone")
 
 
 def test_several_servers_that_take_little_of_the_time() -> None:

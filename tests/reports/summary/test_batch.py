@@ -72,7 +72,6 @@ def study(tmp_path: Path) -> Study:
         ({"batch": 16, "batch_mix": "1:0.7,4:0.2,16:0.1"}, (16, 1), TOLD),
         ({"batch": 16, "batch_mix": "16:0.5, 4:0.5"}, (16, 4), "mix 4–16"),
         ({"batch": 16, "batch_mix": "16:1"}, (16, 16), "16"),
-        ({"batch": 16, "batch_mix": "?"}, (16, 16), "16"),
         ({"batch": 1, "replay": "noon"}, (1, 1), "1"),
     ],
 )

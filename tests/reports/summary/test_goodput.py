@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from reports.cells_csv.columns import render_classes, render_csv, render_timeline
+from reports.fold.windows import Arrivals, Results
 from reports.ledger.ledger import LedgerError
 from reports.study.study import load_study
 from reports.summary.classes import asked_shares, in_order
-from reports.summary.goodput import Goodput, share_said
+from reports.summary.goodput import Goodput, goodput_of, share_said
 from tests.reports.builder import Book
 from tests.reports.mixed_book import MIX, MS, a_mix, mixed_second
 from tests.reports.open_load import at_rate
@@ -121,6 +122,11 @@ def test_asked_shares_are_those_of_labels() -> None:
 )
 def test_no_share_is_said_to_be_more_than_it_is(share: float, said: str) -> None:
     assert share_said(share) == said
+
+
+def test_where_nothing_was_sent_of_what_was_due_none_is_good() -> None:
+    found = goodput_of("p90<=50", "open", Results(), Arrivals(due=40, dropped=40), 10e9)
+    assert found == Goodput(slo="p90<=50", objective=0.9, good=0, due=40, per_s=0.0)
 
 
 def test_an_objective_is_met_by_exactly_its_share() -> None:

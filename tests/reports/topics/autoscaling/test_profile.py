@@ -1,5 +1,6 @@
 """Loads with a course and no cluster: their stages and their knee, of rates and of users."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,8 @@ def test_a_study_of_users_with_a_course_says_what_came_of_it(tmp_path: Path) -> 
     panels = {panel["title"]: [line["label"] for line in panel["lines"]] for panel in chart.data["panels"]}
     assert panels == {"Users": ["asked"], "Rate": ["served", "failed"], "Latency": ["p50", "p95"]}
     assert [name for name, _, _ in chart.data["runs"][0]["aside"]] == ["step 1", "step 2", "step 3"]
+    twice = replace(study, scalings=(*study.scalings, *study.scalings))
+    assert [bool(one.caption) for one in profile_charts(twice)] == [True, False], "read once how to read them"
 
 
 def test_no_figure_of_the_whole_run_passes_for_that_of_a_number_of_users(tmp_path: Path) -> None:

@@ -13,7 +13,14 @@ import pytest
 from reports.ledger.axes import Topology
 from reports.page.answer import AnswerRow, with_options
 from reports.study.study import Study, load_study
-from reports.topics.load.closed_load import SAID, axis_options, latency_kind, rounded_down, uneven
+from reports.topics.load.closed_load import (
+    SAID,
+    axis_options,
+    latency_kind,
+    rounded_down,
+    think_times,
+    uneven,
+)
 from reports.topics.report import build_page
 from swarm.options.model import Options
 from swarm.options.parse import add_options, resolve
@@ -128,6 +135,7 @@ AXES = {"channels": "shared", "workers": 1, "hosts": 1, "queue_delay_us": 500, "
         ({"variant": ""}, {"channels": "per-user", "topology": ""}),
         ({"variant": "shared/1w1h"}, {"channels": "shared", "topology": "1@1", "queue_delay_us": "500"}),
         ({"variant": "shared", "hosts": 0}, {"topology": "1", "client": "library"}),
+        ({"variant": "gzip", "compression": "gzip"}, {"compression": "gzip", "shared_memory": ""}),
     ],
 )
 def test_a_variants_own_axes_are_asked_for(
@@ -147,10 +155,12 @@ def test_where_no_option_asks_for_a_cell_there_is_no_command(tmp_path: Path) -> 
 
 def test_options_of_closed_loads_are_left_out(tmp_path: Path) -> None:
     study = study_of(tmp_path, ("onnx-http", 8, 600, 90))
-    told = {"command": f"{COMMAND} --levels 1,8 --batches=1,4 --cells '*/c8' --repeats 3 --skip-trt"}
+    others = "--batches=1,4 --cells '*/c8' --repeats 3 --compression none,gzip"
+    told = {"command": f"{COMMAND} --levels 1,8 {others} --skip-trt"}
     study = replace(study, header={**study.header, "options": told})
     made = options_of(row(study).command)
     assert (made.levels, made.batches, made.cells, made.repeats, made.skip_trt) == ((), (1,), "", 0, True)
+    assert made.compression == ""
 
 
 @pytest.mark.parametrize(
@@ -171,3 +181,20 @@ def test_rates_are_rounded_down_to_two_digits(value: float, down: float) -> None
 )
 def test_options_of_a_command_are_replaced(command: str, made: str) -> None:
     assert with_options(command, {"--rates": "9", "--batches": ""}) == made
+
+
+def test_what_users_send_by_how_long_they_think(tmp_path: Path) -> None:
+    book = Book()
+    for users in (1, 4):
+        for think, ms in (("", 10), ("exponential:0.5", 20)):
+            for repeat in (1, 2, 3):
+                axes = {"think": think, "variant": f"think-{think}"}
+                book.add("a", 1, users, {"w0": [ms * MS] * 40 * users}, repeat=repeat, axes=axes)
+    book.add("b", 1, 1, {"w0": [10 * MS] * 40})
+    row = think_times(load_study(book.write(tmp_path)))
+    assert row is not None
+    rates = ("400 images/s (95 % CI 399–401)", "200 images/s (95 % CI 200–200)")
+    assert row.said == (
+        f"a, 4 users: {rates[0]} and p95 10.0 ms (10.0–10.0) without, "
+        f"{rates[1]} and p95 20.0 ms (20.0–20.0) with exponential 0.5 s."
+    )

@@ -11,7 +11,7 @@ from reports.topics.load.open_load import open_finding
 from reports.topics.load.replay import REPLAY, replay_chart, replay_finding, replay_table
 from reports.topics.report import build_page
 from tests.reports.builder import Book
-from tests.reports.lines import FIRST_SECOND, Record, encoded, phase_line
+from tests.reports.lines import FIRST_SECOND, Record, drained_line, encoded, phase_line
 from tests.reports.open_load import MS, notes_at, texts
 
 ASKED = {"width_s": 1, "requests": [300, 600, 100]}
@@ -53,7 +53,10 @@ def test_a_trace_that_was_replayed_whole(tmp_path: Path) -> None:
     ]
     row = replay_finding(found)
     assert row is not None
-    assert row.text == "Replay: trace burst: send delay p99 0.4 ms, nothing lost of 1,000 requests."
+    assert row.text == (
+        "Replay: trace burst: nothing lost of 1,000 requests, send delay p99 0.4 ms. "
+        "Latency p95: onnx-http 30.0 ms."
+    )
     assert [one.code for run in found.runs for one in run.caveats if one.tainted] == []
 
 
@@ -68,9 +71,21 @@ def test_what_was_lost_and_what_was_late_is_said(tmp_path: Path) -> None:
     ]
     row = replay_finding(found)
     assert row is not None
-    assert row.said == "trace burst: send delay p99 8.0 ms at most, 20 of 2,000 requests lost in 2 runs."
-    assert row.detail == "7 began more than 5 ms after their time."
+    # those of the run that lost requests are the client's: `rate-missed` invalidates it
+    assert row.said == "trace burst: 20 of 2,000 requests lost in 2 runs, send delay p99 0.4 ms."
+    assert row.detail == "Latency p95: onnx-http 30.0 ms. 1 invalidated run left out, but for losses."
     assert "rate-missed" in {one.code for one in found.runs[1].caveats}
+
+
+def test_what_a_lost_worker_had_sent_is_not_lost(tmp_path: Path) -> None:
+    book = Book()
+    tag = replay(book, drained=False)
+    book.records.append(
+        drained_line(tag, "w1", 1, 400) | {"sent": 400, "phase_ns": 3 * 10**9, "due": 400, "dropped": 0}
+    )
+    row = replay_finding(study(book, tmp_path))
+    assert row is not None
+    assert "nothing lost of 1,000 requests" in row.said
 
 
 def test_few_requests_have_no_p99_but_a_longest_delay(tmp_path: Path) -> None:
@@ -83,7 +98,7 @@ def test_few_requests_have_no_p99_but_a_longest_delay(tmp_path: Path) -> None:
     row = replay_finding(found)
     assert row is not None
     assert tag
-    assert row.said == "trace burst: send delay 0.4 ms at most, nothing lost of 400 requests."
+    assert row.said == "trace burst: nothing lost of 400 requests, send delay 0.4 ms at most."
 
 
 def test_the_chart_has_what_was_asked_beside_what_came_back(tmp_path: Path) -> None:

@@ -100,6 +100,14 @@ def test_the_first_screen_answers_the_study_s_question_first_and_ranks_no_model(
     ]  # fmt: skip
 
 
+def test_repeats_that_were_invalidated_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    book = interfering(1.8, 1.01)
+    for repeat in (1, 2):
+        book.caveat({"cell": "clip/b1/c8", "repeat": repeat}, "client-bound", "worker w0 at 98 % CPU")
+    said = row(study(book, tmp_path), "Interference")
+    assert "on clip@c8: not known, fewer than 3 repeats, others are invalidated: client-bound" in said
+
+
 def test_a_group_of_three_is_compared_with_its_own_cell_alone_and_nothing_is_said_without_one(
     tmp_path: Path,
 ) -> None:

@@ -22,8 +22,8 @@ def test_no_command_is_left_out() -> None:
         "--prometheus-port", "benchmarks.accuracy", "--emulate", "swarm run", "hosts prepare",
         "hosts check", "swarm link wan-a100", "reports compare", "--gate thresholds.toml", "reports gate",
         "reports baseline", "reports calibrate", "server profile", "--endpoints onnx-grpc", "swarm probe",
-        "--together", "--split", "--compression",
-        "--endpoints pytorch-http",
+        "--endpoints pytorch-http", "--together", "--split", "--compression", "--replay burst.csv",
+        "swarm trace make", "swarm trace show", "swarm trace convert",
         "--endpoint siglip=", "--endpoint mine=", "--endpoint old=",
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"

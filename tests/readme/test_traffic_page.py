@@ -2,30 +2,16 @@
 
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
-import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from swarm import __main__ as program
+from swarm.traces.access_logs import LOG_FORMAT
 from tests.bad_input import said_by
-from tests.locustfiles.console import LOCUST, ONCE, ROOT, Console, few_pictures
-from tests.swarm.traces.test_access_logs import OWN, logged
-
-PAGE = (ROOT / "docs/traffic.md").read_text(encoding="utf-8")
-
-
-def commands() -> list[str]:
-    """The lines after `$` in the page's console blocks."""
-    blocks = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
-    return [line[2:] for text in blocks for line in text.splitlines() if line.startswith("$ ")]
-
-
-def command(*parts: str) -> list[str]:
-    """The words of the one command that has all these parts, behind its program's name."""
-    (found,) = [line for line in commands() if all(part in line for part in parts)]
-    return shlex.split(found)
+from tests.locustfiles.console import ONCE, ROOT, Console, few_pictures
+from tests.readme.commands import command
+from tests.swarm.traces.test_access_logs import logged
 
 
 @pytest.fixture
@@ -42,7 +28,6 @@ def run(*parts: str) -> str:
 
 
 def test_traces_are_made_shown_and_converted(folder: Path) -> None:
-    assert len(commands()) == 4
     assert "requests in 300.0 s: burst.csv" in run("trace make mmpp")
     assert "mean rate   43.9 requests/s" in run("trace show")
     assert run_convert(folder)[:2] == ["8 requests taken", "1 line left out: of another method"]
@@ -50,8 +35,8 @@ def test_traces_are_made_shown_and_converted(folder: Path) -> None:
 
 def run_convert(folder: Path) -> list[str]:
     """What is said of the log of a real nginx in the page's own format."""
-    assert OWN in PAGE
-    lines, _ = logged(folder, "trace", OWN)
+    assert LOG_FORMAT in (ROOT / "docs/traffic.md").read_text(encoding="utf-8")
+    lines, _ = logged(folder, "trace", LOG_FORMAT)
     (folder / "access.log").write_text("\n".join(lines).replace("/embed", "/v2/models/clip/infer"))
     return run("trace convert").splitlines()
 
@@ -64,12 +49,12 @@ def test_the_log_of_a_real_nginx_is_replayed_by_two_workers(folder: Path) -> Non
     words = command("--replay burst.csv")
     del words[words.index("--onnx-http-url") :]
     more = ["--replay", str(folder / "log.csv"), "--emulate", "5+1", "--endpoints", "emulated-http"]
+    more += ["--processes", "2"]
     short = ["--results-dir", str(results), *ONCE, "--warm-up", "1", *few_pictures()]
-    with Console([LOCUST[0], *words[1:], *more, *short], results) as console:
+    with Console([*words, *more, *short], results) as console:
         assert console.wait(120) in (0, 3), console.text
         (row,) = console.cells()
     assert (row["requests"], row["failures"], row["workers"], row["replay"]) == ("8", "0", "2", "log")
     assert row["cell"].startswith("emulated-http/b1/r")
     said = " ".join(console.text.split())
-    assert "trace log: send delay" in said
-    assert "nothing lost of 8 requests" in said
+    assert "trace log: nothing lost of 8 requests, send delay" in said

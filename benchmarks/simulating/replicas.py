@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.simulating.truths import NS_PER_MS, Floats, Random, ar1, buckets_of
-from reports.study.autoscaling import AutoscaledRun, CourseStage, Moment
+from reports.study.course import CourseRun, CourseStage, Moment
 from reports.topics.autoscaling.effect import HELPED, HURT, UNCLEAR, WINDOW_S, effects
 
 RUNS, SEED = 150, 6
@@ -75,7 +75,7 @@ def triggered(side_s: int, kept: float, random: Random) -> Floats:
             return seconds[allowed[0] - before_s : allowed[0] + after_s]
 
 
-def a_run(logs: Floats, side_s: int, random: Random, effect: float = 0.0, step: bool = True) -> AutoscaledRun:
+def a_run(logs: Floats, side_s: int, random: Random, effect: float = 0.0, step: bool = True) -> CourseRun:
     """Seconds at one rate, with other replicas asked for after the first side and its window, then ready."""
     asked_s = side_s + WINDOW_S
     moments = []
@@ -90,10 +90,10 @@ def a_run(logs: Floats, side_s: int, random: Random, effect: float = 0.0, step: 
         latency = buckets_of(MEDIAN_MS * NS_PER_MS * np.exp(noise))
         moments.append(Moment(float(s), 1, RATE, count, 0, latency, stated))
     stage = CourseStage("hold", 0.0, float(len(logs)), RATE, RATE)
-    return AutoscaledRun("endpoint/b1/r20/profile", 1, "endpoint", (stage,), tuple(moments))
+    return CourseRun("endpoint/b1/r20/profile", 1, "endpoint", (stage,), tuple(moments))
 
 
-def verdict(run: AutoscaledRun, among: tuple[AutoscaledRun, ...] = ()) -> str:
+def verdict(run: CourseRun, among: tuple[CourseRun, ...] = ()) -> str:
     """Of its one step."""
     return next((found.verdict for found in effects(run, among)), UNCLEAR)
 

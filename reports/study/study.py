@@ -28,7 +28,7 @@ from reports.ledger.ledger import (
 from reports.ledger.records import OF_RUNS, OF_STUDIES
 from reports.limits.neighbours import among_neighbours
 from reports.published_study import of_published_study
-from reports.study.autoscaling import AutoscaledRun, scaling_of
+from reports.study.course import CourseRun, course_of
 from reports.study.replay import ReplayedRun, replay_of
 from reports.study.summarise import summarise
 from reports.summary.blocks import NAMES, BlockSeries, RunBlocks, blocks_of
@@ -44,7 +44,7 @@ class Study:
 
     `colds` are the first requests of each batch shape, in the order they were made. `operators` is the
     profile of the servers' model, None where the study had none made. `coarse` says how many
-    seconds of the load one of the timeline is. `scalings` are of runs whose load had a course, `replays` of
+    seconds of the load one of the timeline is. `courses` are of runs whose load had a course, `replays` of
     those that replay a trace. `strange` are kinds of records that this program does not know. `footer` is
     empty without one. `missed` says which listeners of the study's events missed some. `blocks` are the
     seconds of each run's measure phase. `is_spread`: whether the ledger says when images were worked on,
@@ -60,7 +60,7 @@ class Study:
     runs: tuple[Summary, ...]
     timeline: tuple[TimelineSecond, ...]
     coarse: int = 1
-    scalings: tuple[AutoscaledRun, ...] = ()
+    courses: tuple[CourseRun, ...] = ()
     replays: tuple[ReplayedRun, ...] = ()
     operators: OperatorProfile | None = None
     strange: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     began, coarse = int(epoch_s(found.header["started_utc"])), coarseness(found)
     runs: dict[Tag, Summary] = {}
     seconds: dict[Tag, tuple[TimelineSecond, ...]] = {}
-    scalings: dict[Tag, AutoscaledRun] = {}
+    courses: dict[Tag, CourseRun] = {}
     replays: dict[Tag, ReplayedRun] = {}
     blocks: dict[Tag, RunBlocks] = {}
     room = Room(sum(extent.size for extent in found.runs.values()))
@@ -166,8 +166,8 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         is_spread |= run.windows.is_spread
         runs[tag] = summarise(run, header)
         seconds[tag] = tuple(timeline(run, began))
-        if found_scaling := scaling_of(run):
-            scalings[tag] = found_scaling
+        if found_course := course_of(run):
+            courses[tag] = found_course
         if found_replay := replay_of(run):
             replays[tag] = found_replay
         blocks[tag] = blocks_of(run)
@@ -182,7 +182,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         runs=among_neighbours([runs[tag_of(entry)] for entry in plan]),
         timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
         coarse=coarse,
-        scalings=tuple(scalings[tag] for entry in plan if (tag := tag_of(entry)) in scalings),
+        courses=tuple(courses[tag] for entry in plan if (tag := tag_of(entry)) in courses),
         replays=tuple(replays[tag] for entry in plan if (tag := tag_of(entry)) in replays),
         operators=operator_profile(found.of_kind("operators")),
         strange=tuple(sorted(kinds - OF_RUNS - OF_STUDIES)),

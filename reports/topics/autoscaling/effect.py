@@ -13,7 +13,7 @@ from reports.histogram.percentiles import LEAST_RESULTS
 from reports.stats.log_ratio import RESOLUTION, LogRatio, log_ratio
 from reports.stats.paired import LEAST_REPEATS, paired_ratio, told_apart
 from reports.stats.shares import alike_neighbours
-from reports.study.autoscaling import AutoscaledRun, Change, Moment
+from reports.study.course import Change, CourseRun, Moment
 
 BLOCK_S, LEAST_BLOCKS = 10, 3
 """A block's seconds, at least, and a side's blocks: as few and as long as its seconds allow."""
@@ -71,7 +71,7 @@ Sides = tuple[Sequence[Moment], Sequence[Moment]]
 """The seconds before a step and those after it."""
 
 
-def effects(scaling: AutoscaledRun, among: Sequence[AutoscaledRun] = ()) -> list[Effect]:
+def effects(scaling: CourseRun, among: Sequence[CourseRun] = ()) -> list[Effect]:
     """One for every step, in order. `among` are all runs of the study: some may be without a step."""
     count = len(steps_of(scaling.ready))
     return [controlled(scaling, among, at) or effect(scaling, at) for at in range(count)]
@@ -89,7 +89,7 @@ def steps_of(changes: Sequence[Change]) -> list[ReplicaStep]:
     return steps
 
 
-def effect(scaling: AutoscaledRun, at: int) -> Effect:
+def effect(scaling: CourseRun, at: int) -> Effect:
     """What one step came to by the blocks of its own run."""
     step = steps_of(scaling.ready)[at]
     whole = around(scaling, at)
@@ -107,7 +107,7 @@ def effect(scaling: AutoscaledRun, at: int) -> Effect:
     return found
 
 
-def around(scaling: AutoscaledRun, at: int) -> Sides:
+def around(scaling: CourseRun, at: int) -> Sides:
     """The seconds that belong to a step: its neighbours bound them; those that triggered it are left out."""
     steps = steps_of(scaling.ready)
     step = steps[at]
@@ -119,7 +119,7 @@ def around(scaling: AutoscaledRun, at: int) -> Sides:
     return between(scaling, begin_s, trigger_s - WINDOW_S), between(scaling, step.to_s, end_s)
 
 
-def between(scaling: AutoscaledRun, begin_s: float, end_s: float) -> list[Moment]:
+def between(scaling: CourseRun, begin_s: float, end_s: float) -> list[Moment]:
     """The seconds of a run that lie wholly between two moments."""
     return [one for one in scaling.moments if begin_s <= one.s and one.end_s <= end_s]
 
@@ -229,7 +229,7 @@ def verdict(p95: LogRatio | None, served: LogRatio | None) -> str:
     return {frozenset({True}): HELPED, frozenset({False}): HURT}.get(frozenset(signs), UNCLEAR)
 
 
-def controlled(scaling: AutoscaledRun, among: Sequence[AutoscaledRun], at: int) -> Effect | None:
+def controlled(scaling: CourseRun, among: Sequence[CourseRun], at: int) -> Effect | None:
     """A step of several repeats, each beside the same seconds of a run of the same course but without a step.
 
     None where there are too few such pairs. They are of the same endpoint: of others it is not known whether
@@ -255,13 +255,13 @@ def controlled(scaling: AutoscaledRun, among: Sequence[AutoscaledRun], at: int) 
     return Effect(step, rate, verdict(p95, served), "", p95, served, failed=failed, pairs=len(own))
 
 
-def _has(one: AutoscaledRun, step: ReplicaStep, at: int) -> bool:
+def _has(one: CourseRun, step: ReplicaStep, at: int) -> bool:
     """Whether a run has a step between the same numbers in the same place."""
     steps = steps_of(one.ready)
     return len(steps) > at and (steps[at].before, steps[at].after) == (step.before, step.after)
 
 
-def _steady(one: AutoscaledRun, sides: Sides) -> bool:
+def _steady(one: CourseRun, sides: Sides) -> bool:
     """Whether a run's replicas did not change from the first of some seconds to the last."""
     if not all(sides):
         return False
@@ -269,7 +269,7 @@ def _steady(one: AutoscaledRun, sides: Sides) -> bool:
     return not changed and all(same_seconds(one, sides))
 
 
-def same_seconds(one: AutoscaledRun, sides: Sides) -> Sides:
+def same_seconds(one: CourseRun, sides: Sides) -> Sides:
     """Those of another run, half a moment off at most."""
     before, after = (between(one, side[0].s - 0.5, side[-1].end_s + 0.5) for side in sides)
     return before, after

@@ -17,7 +17,7 @@ from reports.page.study_table import few_samples
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.knee import Level, knee_of, still_rising
 from reports.stats.repeats import grouped, taints
-from reports.study.autoscaling import AutoscaledRun, Moment, StageSeen
+from reports.study.course import CourseRun, Moment, StageSeen
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.runs.runs import run_name
@@ -44,19 +44,19 @@ NEAR_PEAK = 0.9
 def stages_table(study: Study) -> Table:
     """One row for each stage of each run."""
     notes, step8 = Footnotes(), study.header["study"] == "step8"
-    watched = any(one.watched for one in study.scalings)
+    watched = any(one.watched for one in study.courses)
     heads_by_load = {"open": "asked/s", "closed": "users"}
-    asked = ", or ".join(dict.fromkeys(heads_by_load[one.load] for one in study.scalings))
+    asked = ", or ".join(dict.fromkeys(heads_by_load[one.load] for one in study.courses))
     said = [
         "A request counts where it ended, some after the load did, and a dropped one where it was due; "
         "percentiles are of the stage's requests.",
         OF_REPLICAS_SAID if watched else "",
         f"Seconds are taken {study.coarse} at a time, at a stage's edges too." if study.coarse > 1 else "",
-        UNWATCHED if step8 and not all(one.watched for one in study.scalings) else "",
+        UNWATCHED if step8 and not all(one.watched for one in study.courses) else "",
         PUBLISHED if step8 and study.of_published_study else "",
     ]
     heads = ("run", "stage", "seconds", asked, *OF_STAGE, *(OF_REPLICAS if watched else ()))
-    rows = (_stage(study, scaling, seen, notes) for scaling in study.scalings for seen in scaling.seen)
+    rows = (_stage(study, scaling, seen, notes) for scaling in study.courses for seen in scaling.seen)
     return table_of(
         "Stages of the load",
         heads,
@@ -68,7 +68,7 @@ def stages_table(study: Study) -> Table:
 
 
 def _stage(
-    study: Study, scaling: AutoscaledRun, seen: StageSeen, notes: Footnotes
+    study: Study, scaling: CourseRun, seen: StageSeen, notes: Footnotes
 ) -> tuple[TableCell | str, ...]:
     stage = seen.stage
     return (
@@ -95,12 +95,12 @@ def span(first: float, last: float) -> str:
     return f"{first:.4g}" if first == last else f"{first:.4g} to {last:.4g}"
 
 
-def run_of(study: Study, scaling: AutoscaledRun) -> list[Summary]:
+def run_of(study: Study, scaling: CourseRun) -> list[Summary]:
     """The summary of the same run."""
     return [run for run in study.runs if (run.cell, run.repeat) == (scaling.cell, scaling.repeat)]
 
 
-def spoilt(study: Study, scaling: AutoscaledRun) -> bool:
+def spoilt(study: Study, scaling: CourseRun) -> bool:
     """Whether something invalidates the run."""
     return any(run.tainted for run in run_of(study, scaling))
 
@@ -116,7 +116,7 @@ class CourseKnee:
     rising: bool
 
 
-def knee(runs: Sequence[AutoscaledRun]) -> CourseKnee | None:
+def knee(runs: Sequence[CourseRun]) -> CourseKnee | None:
     """By tenths of the peak, until the load first leaves the peak; None of fewer than three levels.
 
     Later, what had piled up would be counted against lower levels. Each repeat gives a level one rate.
@@ -142,12 +142,12 @@ def knee(runs: Sequence[AutoscaledRun]) -> CourseKnee | None:
     return CourseKnee(shown.users, shown.rate, shown.latency_ms, by_p95, rising)
 
 
-def peak(scaling: AutoscaledRun) -> float:
+def peak(scaling: CourseRun) -> float:
     """The most that its course asks for."""
     return max(max(stage.first, stage.last) for stage in scaling.stages)
 
 
-def _climb(scaling: AutoscaledRun) -> list[Moment]:
+def _climb(scaling: CourseRun) -> list[Moment]:
     """The seconds of its course until it leaves its peak."""
     top, kept = peak(scaling) * (1 - 0.5 / TENTHS), list[Moment]()
     end_s = scaling.stages[-1].end_s
@@ -160,7 +160,7 @@ def _climb(scaling: AutoscaledRun) -> list[Moment]:
     return kept
 
 
-def _by_tenth(scaling: AutoscaledRun) -> dict[int, list[Moment]]:
+def _by_tenth(scaling: CourseRun) -> dict[int, list[Moment]]:
     top = peak(scaling)
     return grouped(_climb(scaling), lambda one: round(TENTHS * one.asked / top))
 
@@ -171,7 +171,7 @@ def _served(moments: Sequence[Moment]) -> float:
 
 def profile_answer(study: Study) -> AnswerRow | None:
     """The knee of each cell, then what came of its stages; None without a course."""
-    cells = list(grouped(study.scalings, lambda one: one.cell).items())
+    cells = list(grouped(study.courses, lambda one: one.cell).items())
     if not cells:
         return None
     knees = [_knee_said(runs) for _, runs in cells[:MOST_SAID]]
@@ -183,7 +183,7 @@ def profile_answer(study: Study) -> AnswerRow | None:
     return AnswerRow("Load profile", f"{said}.", " ".join([*told, *more]))
 
 
-def _knee_said(runs: Sequence[AutoscaledRun]) -> str:
+def _knee_said(runs: Sequence[CourseRun]) -> str:
     found, unit = knee(runs), UNITS[runs[0].load]
     if found is None:
         return "its levels are too few for a knee"
@@ -194,7 +194,7 @@ def _knee_said(runs: Sequence[AutoscaledRun]) -> str:
     return f"knee at about {found.asked:.4g} {unit} ({told})"
 
 
-def _stages_said(study: Study, name: str, runs: Sequence[AutoscaledRun]) -> str:
+def _stages_said(study: Study, name: str, runs: Sequence[CourseRun]) -> str:
     """By stage, over the repeats: served, p95 and what did not come back right."""
     invalid = " (invalidated)" if any(spoilt(study, one) for one in runs) else ""
     every = (seen for one in runs for seen in one.seen if seen.stage is not one.tail)
@@ -245,7 +245,7 @@ def latency_ms(moments: Sequence[Moment], percent: float) -> Value:
     return lambda one: told_ms.get(one.s)
 
 
-def panels_of(scaling: AutoscaledRun) -> Iterator[Panel[Moment]]:
+def panels_of(scaling: CourseRun) -> Iterator[Panel[Moment]]:
     """Load, throughput and latency, then what Kubernetes said."""
     asked: tuple[str, Value] = ("asked", lambda one: one.asked)
     served: tuple[str, Value] = ("served", lambda one: one.served_per_s)
@@ -265,17 +265,17 @@ def panels_of(scaling: AutoscaledRun) -> Iterator[Panel[Moment]]:
 
 def profile_charts(study: Study) -> Iterator[Chart]:
     """The first runs' drawings, of which the first says how to read them."""
-    left_out = len(study.scalings) - MOST_RUNS
+    left_out = len(study.courses) - MOST_RUNS
     notes = (f"{left_out} more runs are not drawn.",) if left_out > 0 else ()
     caption = CHART_CAPTION
-    for scaling in study.scalings[:MOST_RUNS]:
+    for scaling in study.courses[:MOST_RUNS]:
         if scaling.moments:
             title = f"Load profile: {scaling.cell}, run {scaling.repeat}"
             yield Chart(title, caption, "timeline", _data(scaling), notes)
             caption = ""
 
 
-def _data(scaling: AutoscaledRun) -> dict[str, Any]:
+def _data(scaling: CourseRun) -> dict[str, Any]:
     moments = scaling.moments
     width = -(-len(moments) // MOST_POINTS)
     points = [moments[begin : begin + width] for begin in range(0, len(moments), width)]
@@ -296,7 +296,7 @@ def _data(scaling: AutoscaledRun) -> dict[str, Any]:
     }
 
 
-def _aside(scaling: AutoscaledRun) -> Iterable[tuple[str, float, float]]:
+def _aside(scaling: CourseRun) -> Iterable[tuple[str, float, float]]:
     """Stages of one name in a row that are not near the peak, from when to when."""
     for name, of in groupby(scaling.stages, key=lambda stage: stage.name):
         here = list(of)

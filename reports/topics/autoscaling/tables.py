@@ -8,7 +8,7 @@ from reports.page.question import Question, Theme
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.paired import LEAST_REPEATS
 from reports.stats.repeats import taints
-from reports.study.autoscaling import AutoscaledRun, Change, Moment
+from reports.study.course import Change, CourseRun, Moment
 from reports.study.study import Study
 from reports.topics.autoscaling.effect import BLOCK_S, SAME_RATE, WINDOW_S, Effect, effects
 from reports.topics.autoscaling.profile import UNITS, p95_said, run_of, spoilt
@@ -28,7 +28,7 @@ def events_table(study: Study) -> Table:
     return table_of(
         "Autoscaler events",
         EVENTS,
-        (_event(one, change) for one in study.scalings for change in one.desired),
+        (_event(one, change) for one in study.courses for change in one.desired),
         caption="Seconds count from the load's beginning, to the second; load is what its course asks for. "
         "The autoscaler's look at CPU is up to half a minute old: metrics come every 15 s, and it decides "
         "every 15 s, unless it was set up otherwise.",
@@ -36,7 +36,7 @@ def events_table(study: Study) -> Table:
     )
 
 
-def _event(scaling: AutoscaledRun, change: Change) -> tuple[str, ...]:
+def _event(scaling: CourseRun, change: Change) -> tuple[str, ...]:
     at = next(one for one in scaling.moments if one.end_s >= change.at_s)
     reached = change.reached_s
     return (
@@ -56,8 +56,8 @@ def effects_table(study: Study) -> Table:
         EFFECTS,
         (
             _effect(study, one, effect, notes)
-            for one in study.scalings
-            for effect in effects(one, study.scalings)
+            for one in study.courses
+            for effect in effects(one, study.courses)
         ),
         caption=f"Blocks of {BLOCK_S} s or more before and after the step, in which the load was "
         f"within {100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % CIs. The "
@@ -71,7 +71,7 @@ def effects_table(study: Study) -> Table:
 
 
 def _effect(
-    study: Study, scaling: AutoscaledRun, effect: Effect, notes: Footnotes
+    study: Study, scaling: CourseRun, effect: Effect, notes: Footnotes
 ) -> tuple[TableCell | str, ...]:
     step, (before, after) = effect.step, effect.blocks
     said = [effect.why] if effect.why else []
@@ -101,7 +101,7 @@ def highest(moments: Iterable[Moment], name: str) -> float | None:
 
 def autoscaling_answer(study: Study) -> AnswerRow | None:
     """Whether scaling helped in each run with recorded replicas, then what happened; None without any."""
-    watched = [one for one in study.scalings if one.watched]
+    watched = [one for one in study.courses if one.watched]
     if not watched:
         return None
     of = [f" ({_name(study, one)})" if watched[1:] else "" for one in watched]
@@ -110,24 +110,24 @@ def autoscaling_answer(study: Study) -> AnswerRow | None:
     return AnswerRow("Did scaling help", f"{sentence(said)}.", " ".join(told))
 
 
-def _outcome(study: Study, scaling: AutoscaledRun) -> str:
+def _outcome(study: Study, scaling: CourseRun) -> str:
     """The verdicts on its steps, each once; why there are none."""
-    found = dict.fromkeys(effect.verdict for effect in effects(scaling, study.scalings))
+    found = dict.fromkeys(effect.verdict for effect in effects(scaling, study.courses))
     return listed(list(found)) if found else "the number of replicas did not change"
 
 
-def _name(study: Study, scaling: AutoscaledRun) -> str:
+def _name(study: Study, scaling: CourseRun) -> str:
     return f"{run_name(scaling)} (invalidated)" if spoilt(study, scaling) else run_name(scaling)
 
 
-def _said(study: Study, scaling: AutoscaledRun) -> Iterator[str]:
+def _said(study: Study, scaling: CourseRun) -> Iterator[str]:
     yield "p95 " + ", ".join(p95_said(seen) for seen in scaling.seen if seen.stage is not scaling.tail)
     yield from _replicas(scaling)
-    yield from (_effect_sentence(effect, UNITS[scaling.load]) for effect in effects(scaling, study.scalings))
+    yield from (_effect_sentence(effect, UNITS[scaling.load]) for effect in effects(scaling, study.courses))
     yield from _hindered(scaling)
 
 
-def _replicas(scaling: AutoscaledRun) -> Iterator[str]:
+def _replicas(scaling: CourseRun) -> Iterator[str]:
     """How many there were, and how long they took to come."""
     counts = [one.stated["ready_replicas"] for one in scaling.moments if "ready_replicas" in one.stated]
     first, most, last = counts[0], max(counts), counts[-1]
@@ -157,7 +157,7 @@ def _effect_sentence(effect: Effect, unit: str) -> str:
     return f"{head} {effect.verdict} ({shown} at {load}{failed})"
 
 
-def _hindered(scaling: AutoscaledRun) -> Iterator[str]:
+def _hindered(scaling: CourseRun) -> Iterator[str]:
     """What Kubernetes said against more pods."""
     inactive = [one.stated["hpa_inactive"] for one in scaling.moments if "hpa_inactive" in one.stated]
     refused = [one.stated["replica_failure"] for one in scaling.moments if "replica_failure" in one.stated]

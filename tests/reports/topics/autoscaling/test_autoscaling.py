@@ -124,7 +124,7 @@ def test_a_study_too_long_for_single_seconds_says_so(tmp_path: Path, monkeypatch
 
 
 def the_effect(study: Study) -> Effect:
-    (scaling,) = study.scalings
+    (scaling,) = study.courses
     (found,) = effects(scaling)
     return found
 
@@ -189,13 +189,13 @@ def test_repeats_are_compared_with_runs_of_the_same_course_without_a_step(tmp_pa
         load.end()
     book.footer()
     study = load_study(book.write(tmp_path))
-    first = study.scalings[0]
-    (alone,), (beside,) = effects(first), effects(first, study.scalings)
+    first = study.courses[0]
+    (alone,), (beside,) = effects(first), effects(first, study.courses)
     assert (alone.verdict, alone.pairs) == (HURT, 0)
     assert (beside.verdict, beside.pairs) == (HELPED, 3)
     assert beside.p95 is not None
     assert beside.p95.ratio == pytest.approx(110 / 120, rel=0.01)
-    assert effects(first, study.scalings[:5])[0].pairs == 0, "two pairs are too few"
+    assert effects(first, study.courses[:5])[0].pairs == 0, "two pairs are too few"
     assert notes_at(effects_table(study), 0, 6) == [
         "3 repeats, over the same seconds of as many runs without a step"
     ]
@@ -214,7 +214,7 @@ def test_too_few_seconds_are_not_blamed_on_a_load_that_changed_long_before(tmp_p
     load = Load(hold_s=120)
     for s in range(140):
         load.second(s, [50.0] * (1 if s >= 130 else 10), **replicas(4, 4 if 99 <= s < 109 else 2))
-    first, second = effects(load.study(tmp_path).scalings[0])
+    first, second = effects(load.study(tmp_path).courses[0])
     assert (first.step.after, first.blocks) == (4, (6, 1)), "10 s until the next step"
     assert first.why == (
         "fewer than 3 blocks of 10 s at one number of replicas before or after, without the 30 s that "
@@ -317,5 +317,5 @@ def test_a_study_at_rates_that_stay_has_no_such_section(tmp_path: Path) -> None:
     book.endpoint("onnx-http", "127.0.0.1:8010")
     book.add_open("onnx-http", 50, {"w0": [9 * MS] * 100})
     study = load_study(book.write(tmp_path))
-    assert study.scalings == ()
+    assert study.courses == ()
     assert "Autoscaling" not in {section.heading for section in build_page(study, "x").sections}

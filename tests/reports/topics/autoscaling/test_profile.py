@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reports.histogram.codec import decoded
-from reports.study.autoscaling import AutoscaledRun, Moment, stages_of
+from reports.study.course import CourseRun, Moment, stages_of
 from reports.study.study import Study, load_study
 from reports.topics.autoscaling.profile import knee, profile_answer, profile_charts, stages_table
 from reports.topics.report import build_page
@@ -20,7 +20,7 @@ LATENCY_MS = (10, 10, 12, 40)
 """Of each step: 4 and 8 users are no load, 12 wait a little, 16 wait for what only takes 12."""
 
 
-def steps(load: str, peak: float, per_s: tuple[int, ...], latency_ms: tuple[int, ...]) -> AutoscaledRun:
+def steps(load: str, peak: float, per_s: tuple[int, ...], latency_ms: tuple[int, ...]) -> CourseRun:
     """Four steps of 10 s, with so many answers a second in each."""
     stages = stages_of([[f"step {at}", 10, peak * at / 4, peak * at / 4] for at in (1, 2, 3, 4)])
     moments = [
@@ -28,7 +28,7 @@ def steps(load: str, peak: float, per_s: tuple[int, ...], latency_ms: tuple[int,
                decoded(encoded([latency_ms[s // 10] * MS] * per_s[s // 10])), {})
         for s in range(40)
     ]  # fmt: skip
-    return AutoscaledRun("a/b1/x", 1, "a", stages, tuple(moments), {}, load)
+    return CourseRun("a/b1/x", 1, "a", stages, tuple(moments), {}, load)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_what_piled_up_is_not_counted_against_lower_levels() -> None:
         count = min(75, round(asked)) if s < 20 else 75
         latency = decoded(encoded([(500 if slow else 10) * MS] * count))
         moments.append(Moment(float(s), 1, asked, count, 0, latency, {}))
-    found = knee([AutoscaledRun("a/b1/x", 1, "a", stages, tuple(moments))])
+    found = knee([CourseRun("a/b1/x", 1, "a", stages, tuple(moments))])
     assert found is not None
     assert (found.asked, found.latency_ms, found.rising) == (70, pytest.approx(10, rel=0.01), False)
-    assert knee([AutoscaledRun("a/b1/x", 1, "a", stages[1:], tuple(moments[20:]))]) is None
+    assert knee([CourseRun("a/b1/x", 1, "a", stages[1:], tuple(moments[20:]))]) is None
 
 
 def a_study(folder: Path, cells: int = 1) -> Study:
@@ -110,7 +110,7 @@ def test_a_study_of_users_with_a_course_says_what_came_of_it(tmp_path: Path) -> 
     panels = {panel["title"]: [line["label"] for line in panel["lines"]] for panel in chart.data["panels"]}
     assert panels == {"Users": ["asked"], "Rate": ["served", "failed"], "Latency": ["p50", "p95"]}
     assert [name for name, _, _ in chart.data["runs"][0]["aside"]] == ["step 1", "step 2", "step 3"]
-    twice = replace(study, scalings=(*study.scalings, *study.scalings))
+    twice = replace(study, courses=(*study.courses, *study.courses))
     assert [bool(one.caption) for one in profile_charts(twice)] == [True, False], "read once how to read them"
 
 

@@ -113,7 +113,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class AutoscaledRun:
+class CourseRun:
     """One run, in order. `dropped_by_s` counts arrivals that were never sent by when they were due."""
 
     cell: str
@@ -206,7 +206,7 @@ class AutoscaledRun:
         )
 
 
-def scaling_of(run: RunRecords) -> AutoscaledRun | None:
+def course_of(run: RunRecords) -> CourseRun | None:
     """A run's scaling; None where its load had no course, or its measure phase never began."""
     planned, measures = run.planned, [line for line in run.of_kind("phase") if line["phase"] == "measure"]
     stages = stages_of(planned["stages"])
@@ -217,7 +217,7 @@ def scaling_of(run: RunRecords) -> AutoscaledRun | None:
     for line in run.measured("drained"):
         dropped.update(dict(line.get("dropped_by_s") or ()))
     moments = tuple(moments_of(run, began_s, stages))
-    return AutoscaledRun(
+    return CourseRun(
         *(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped, planned["load"])
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.histogram.codec import decoded
-from reports.study.autoscaling import AutoscaledRun, Change, CourseStage, Moment, changes, known, stages_of
+from reports.study.course import Change, CourseRun, CourseStage, Moment, changes, known, stages_of
 from reports.study.study import load_study
 from tests.reports import lines
 from tests.reports.builder import Book
@@ -22,9 +22,9 @@ def moment(s: float, each_ms: int = 5, ok: int = 60, failures: int = 0, **stated
     return Moment(s, 2, 1.0, ok, failures, decoded(encoded([each_ms * MS] * ok)), stated)
 
 
-def run(*moments: Moment, **dropped_by_s: int) -> AutoscaledRun:
+def run(*moments: Moment, **dropped_by_s: int) -> CourseRun:
     dropped = {int(name.strip("s")): count for name, count in dropped_by_s.items()}
-    return AutoscaledRun("a/b1/r1", 1, "a", STAGES, moments, dropped)
+    return CourseRun("a/b1/r1", 1, "a", STAGES, moments, dropped)
 
 
 def test_stages_follow_each_other_and_ask_for_the_integral_of_their_rate() -> None:
@@ -72,7 +72,7 @@ def test_stages_of_one_name_are_seen_together() -> None:
         moment(14),
         moment(16, ok=1),
     )
-    found = AutoscaledRun("a/b1/c9", 1, "a", stages_of(planned), moments, {5: 1, 13: 2}, "closed")
+    found = CourseRun("a/b1/c9", 1, "a", stages_of(planned), moments, {5: 1, 13: 2}, "closed")
     base, spike, last, tail = found.seen
     assert base.stage == CourseStage("base", 0, 12, 1.0, 2.0)
     assert (base.ok, base.failures, base.dropped) == (7, 2, 2)
@@ -131,11 +131,11 @@ def test_a_course_begins_with_its_last_measure(tmp_path: Path, begun: Record, be
         lines.drained_line(tag, "w0", 1, 8) | {"dropped_by_s": [[3, 64]], "phase": "warm-up"},
     ]
     book.add("onnx-grpc", 1, 1, {"w0": [MS]})
-    scalings = load_study(book.write(tmp_path)).scalings
+    courses = load_study(book.write(tmp_path)).courses
     if began_s is None:
-        assert scalings == ()
+        assert courses == ()
         return
-    (found,) = scalings
+    (found,) = courses
     assert (found.cell, found.repeat, found.endpoint) == (tag["cell"], 1, "onnx-http")
     assert (found.stages, found.dropped_by_s) == (STAGES, {0: 1, 3: 6})
     assert [one.s for one in found.moments] == pytest.approx([2 - began_s, 4 - began_s], abs=1e-5)

@@ -73,6 +73,8 @@ PATCHED := tests $(addprefix --ignore=,$(UNPATCHED) $(STUDIES) $(LINKS))
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
   tests/readme/test_make.py tests/readme/test_networks.py
 
+OWN_PORTS := tests/readme/test_endpoints.py tests/readme/test_endpoints_page.py tests/readme/test_traffic_page.py
+
 quick: setup ## the tests that need no server, no link and no browser (a minute and a half)
 	@$(TWO) quick-reports quick-patched quick-unpatched
 
@@ -116,10 +118,10 @@ slow-others:
 	@$(TWO) $(SLOW)
 
 slow-studies:
-	$(PYTEST) -m slow tests/locustfiles $(addprefix --ignore=,$(ALONE))
+	$(PYTEST) -m slow tests/locustfiles $(OWN_PORTS) $(addprefix --ignore=,$(ALONE))
 
 slow-readme:
-	$(PYTEST) -m slow tests/readme $(addprefix --ignore=,$(ALONE))
+	$(PYTEST) -m slow tests/readme $(addprefix --ignore=,$(ALONE) $(OWN_PORTS))
 
 slow-patched:
 	$(PYTEST) -m slow $(PATCHED)

@@ -52,11 +52,12 @@ def said(of: Study, shared: bool = False) -> str:
         (
             {"": (10, TENSOR), "deflate": (24, 552_000)},
             "deflate makes onnx-grpc 2.40 times slower (95 % CI 2.33–2.47) and saves 8 % of the bytes:"
-            " leave it off.",
+            " leave it off on this path.",
         ),
         (
             {"": (10, TENSOR), "gzip": (5, 60_000)},
-            "gzip makes onnx-grpc 2.00 times faster (95 % CI 1.94–2.06) and saves 90 % of the bytes: use it.",
+            "gzip makes onnx-grpc 2.00 times faster (95 % CI 1.94–2.06) and saves 90 % of the bytes: use it"
+            " on this path.",
         ),
         (
             {"": (10, TENSOR), "gzip": (10, 552_000)},
@@ -65,7 +66,7 @@ def said(of: Study, shared: bool = False) -> str:
         (
             {"": (10, TENSOR), "gzip": (20, TENSOR + 6_000), "deflate": (10, TENSOR)},
             "deflate on onnx-grpc: no difference shown (95 % CI 0.971–1.03); gzip makes onnx-grpc 2.00 times"
-            " slower (95 % CI 1.94–2.06) and sends 1 % more bytes: leave it off.",
+            " slower (95 % CI 1.94–2.06) and sends 1 % more bytes: leave it off on this path.",
         ),
     ],
 )
@@ -85,7 +86,8 @@ def test_shared_memory_is_told_likewise(tmp_path: Path) -> None:
 def test_a_busy_client_is_said_and_other_invalid_runs_say_nothing(tmp_path: Path) -> None:
     sides = {"": (10, TENSOR), "gzip": (24, TENSOR)}
     for code, expected in {
-        "client-bound": "gzip makes onnx-grpc 2.40 times slower (95 % CI 2.33–2.47): leave it off."
+        "client-bound": "gzip makes onnx-grpc 2.40 times slower (95 % CI 2.33–2.47): leave it off on this"
+        " path."
         " In some runs the client itself was at its limit.",
         "rate-missed": None,
     }.items():
@@ -113,7 +115,7 @@ def test_each_client_is_compared_with_itself(tmp_path: Path) -> None:
                 book.request_bytes(tag, TENSOR)
     assert said(load_study(book.write(tmp_path))) == (
         "deflate on onnx-grpc: no difference shown (95 % CI 0.998–1.00); deflate makes onnx-grpc"
-        " (library client) 4.00 times slower (95 % CI 3.99–4.01): leave it off."
+        " (library client) 4.00 times slower (95 % CI 3.99–4.01): leave it off on this path."
     )
 
 

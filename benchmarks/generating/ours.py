@@ -35,7 +35,7 @@ from users.transport.connections import PER_USER
 
 RAW_RESULTS = 100_000
 MIN_COSINE, TIMEOUT_S, PATIENCE_S, ANSWER_S = 0.999, 60.0, 30.0, 60.0
-CLOSED = {"arrivals": "", "order_seed": ""}
+CLOSED = {"arrivals": "", "profile": "", "order_seed": ""}
 
 
 class Master:

@@ -108,9 +108,8 @@ class Assignment:
         self.connections = transport.connections(self.connected, self.channels, self.endpoint.tls)
 
     def request(self, number: int) -> tuple[PreparedRequest, str]:
-        """What is sent as a phase's request of this number, and the label of its class."""
-        if self.order is None:
-            return self.pool[number % len(self.pool)], ""
+        """What is sent as a phase's request of this number, where these have an order, and its class."""
+        assert self.order is not None, "requests that are all alike have none"
         label, place = self.order.at(number)
         own = self.classes[label]
         return self.pool[own[place % len(own)]], label

@@ -2,6 +2,7 @@
 
 from locust import User, task
 
+import itertools
 import re
 import time
 from collections.abc import Iterator
@@ -67,6 +68,8 @@ class InferenceUser(User):
         self.mine = assignment
         self.seat = next(self.mine.seats)
         self.mine.users += 1
+        shift = self.seat % len(self.mine.pool)
+        self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
         self.sampled_phase, self.answers = "", 0
         self.thinks: Iterator[int] | None = None
         self.client = self._client()
@@ -100,12 +103,20 @@ class InferenceUser(User):
         if turn is None:
             return
         think_ns = 0 if pacer.paced else self._think_ns()
-        prepared, request_class = self.mine.request(turn.number)
+        prepared, request_class = self._next_request(turn.number)
         result = self.request(prepared, turn.intended_ns, request_class, think_ns)
         if result.error is not None and not pacer.paced:
             gevent.sleep(PAUSE_AFTER_FAILURE_S)
         if think_ns:
             gevent.sleep(think_ns / 1e9)
+
+    def _next_request(self, number: int) -> tuple[PreparedRequest, str]:
+        """What is sent under a phase's number, and its class.
+
+        Where requests are all alike each user goes round the pool from a place of its own: what it sends its
+        neighbour has just sent, and it is still in the processor's cache.
+        """
+        return (next(self.requests), "") if self.mine.order is None else self.mine.request(number)
 
     def _think_ns(self) -> int:
         """How long this user waits after its next answer."""

@@ -171,14 +171,14 @@ def sent_by(
     return Recording.sent
 
 
-def test_which_request_is_sent_follows_from_its_number_alone(
-    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_users_begin_with_different_requests_and_go_on_in_turn(user: ScriptedUser) -> None:
     user.mine.pool[:] = [PreparedRequest(b"", (number,)) for number in range(3)]
-    monkeypatch.setattr(Recording, "assignment", user.mine)
-    assert sent_by(user, monkeypatch, 0, 1, 4) == [(number % 3, "") for number in range(8)]
-    for index in range(2):
-        assert sent_by(user, monkeypatch, index, 2, 2) == [(n % 3, "") for n in range(index, 8, 2)]
+    sent = []
+    for _ in range(4):
+        other = ScriptedUser(user.environment)
+        other.on_start()
+        sent.append((other.seat, [next(other.requests).indices[0] for _ in range(4)]))
+    assert sent == [(1, [1, 2, 0, 1]), (2, [2, 0, 1, 2]), (3, [0, 1, 2, 0]), (4, [1, 2, 0, 1])]
 
 
 def test_each_class_of_a_mix_goes_through_its_own_requests(
@@ -390,7 +390,7 @@ def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyP
     assert one.mine.start_event.is_set()
     assert one.mine.channels == "pool:2"
     one.on_start()
-    assert one.request(one.mine.request(5)[0], 0).error is not None
+    assert one.request(next(one.requests), 0).error is not None
     one.on_stop()
 
 

@@ -118,6 +118,7 @@ def logged(folder: Path, name: str, formats: str = "") -> tuple[list[str], list[
     return (folder / "access.log").read_text().splitlines(), spans
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not shutil.which("nginx", path="/usr/sbin:/usr/bin"), reason="no nginx here")
 @pytest.mark.parametrize(("name", "formats"), [("combined", ""), ("trace", LOG_FORMAT)])
 def test_the_log_of_a_real_nginx(tmp_path: Path, name: str, formats: str) -> None:

@@ -207,7 +207,7 @@ class CourseRun:
 
 
 def course_of(run: RunRecords) -> CourseRun | None:
-    """A run's scaling; None where its load had no course, or its measure phase never began."""
+    """The run, as its course went; None where its load had no course, or its measure phase never began."""
     planned, measures = run.planned, [line for line in run.of_kind("phase") if line["phase"] == "measure"]
     stages = stages_of(planned["stages"])
     if not measures or not stages:

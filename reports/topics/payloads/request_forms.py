@@ -31,6 +31,7 @@ NOT_SHOWN = "no difference shown"
 CLIENT_BOUND = "client-bound"
 BUSY = "the client itself was at its limit"
 FEW = f"fewer than {LEAST_REPEATS} repeats of both, so there is no 95 % CI"
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,9 @@ def answer_of(form: Form) -> Callable[[Study], AnswerRow | None]:
             pairs, lambda pair: (pair.having[0].endpoint, pair.having[0].client, form.of(pair.having[0]))
         )
         shown = {id(pair): said for some in most.values() if (said := _said(pair := max(some, key=_load)))}
-        said = "; ".join(shown.values()) or f"Not settled: {FEW}"
+        told = [*shown.values()][:MOST_NAMED]
+        told += [f"{len(shown) - MOST_NAMED} more are in the table"] if len(shown) > MOST_NAMED else []
+        said = "; ".join(told) or f"Not settled: {FEW}"
         others = [pair for pair in pairs if id(pair) not in shown]
         ratios = "; ".join(f"{pair.having[0].cell} {pair.ratio.times}" for pair in others if pair.ratio)
         detail = [f"images/s over the same cell without: {ratios}."] if ratios else []

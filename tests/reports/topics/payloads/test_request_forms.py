@@ -130,3 +130,17 @@ def test_the_table_has_each_side_with_its_bytes(tmp_path: Path) -> None:
 
 def test_studies_without_either_are_not_asked(tmp_path: Path) -> None:
     assert not varies_forms(study(tmp_path, {"": (10, TENSOR)}))
+
+
+def test_the_first_screen_names_four_and_counts_the_rest(tmp_path: Path) -> None:
+    book = Book()
+    for name in "abcdef":
+        for value, ms in (("", 10), ("gzip", 20)):
+            for repeat in (1, 2, 3):
+                axes = {"compression": value, "variant": value or "none"}
+                took = round(ms * MS * (1 + repeat / 1_000))
+                tag = book.add(f"{name}-grpc", 1, 4, {"w0": [took] * 160}, repeat=repeat, axes=axes)
+                book.request_bytes(tag, TENSOR)
+    told = said(load_study(book.write(tmp_path)))
+    assert told.count("times slower") == 4
+    assert told.endswith("; 2 more are in the table.")

@@ -29,7 +29,7 @@ CHOOSE = $(PYTHON) -m server.interpreter $(if $(filter file,$(origin PYTHON)),,-
 
 # By hash first, then what is pinned by version alone: docs/supply.md says why. Nothing else may come with those two
 # but what their build asks for.
-$(SET_UP): requirements.lock requirements-server.txt
+$(SET_UP): requirements.lock requirements-server.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 8) and "inferswarm needs Python 3.11 to 3.13")'
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || \
 	  { python=$$($(CHOOSE)) && set -x && "$$python" -m venv $(VENV); }
@@ -44,9 +44,8 @@ $(SET_UP): requirements.lock requirements-server.txt
 	@[ -z "$$PYTHONDONTWRITEBYTECODE" ] || $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@# Of nvidia-pytriton only its tritonserver is used, and so not all that it asks for is there.
 	@! $(BIN)/python -m pip check | grep -v -e '^nvidia-pytriton ' -e '^No broken'
-	@# The checkout's own packages, wherever a command is run from.
-	@$(BIN)/python -c 'import pathlib, sysconfig; \
-	  pathlib.Path(sysconfig.get_path("purelib"), "inferswarm.pth").write_text(f"{pathlib.Path.cwd()}\n")'
+	@# The checkout's own packages, wherever a command is run from, and `inferswarm`.
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 step7: setup ## run the five-endpoint study on embedded servers (STUDY=quick or full, ARGS=more options)
@@ -56,7 +55,7 @@ web: setup ## the same study in the web UI: plan and start it at http://127.0.0.
 	$(BIN)/locust -f locustfiles/step7.py --web-host 127.0.0.1 --study $(STUDY) $(ARGS)
 
 servers: setup ## start the embedded servers and keep them up until Ctrl-C
-	$(BIN)/python -m server up
+	$(BIN)/inferswarm up
 
 drills: setup ## break things in the middle of studies, and see what these say (ARGS='-k killed')
 	$(PYTEST) tests/drills $(ARGS)

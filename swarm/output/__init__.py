@@ -1,1 +1,1 @@
-"""What leaves a study while it runs: its folder, Prometheus, gates, the report."""
+"""What leaves a study while it runs: its folder, events, gates, the report."""

@@ -147,7 +147,7 @@ def check_baseline(place: str, named: str) -> None:
     if not found.is_file() or not os.access(found, os.R_OK):
         raise UsageError(
             f"{named} {place}: is neither a directory with a {FILE_NAME} nor a readable file; give a"
-            " study's results folder, or what `python -m reports baseline` made"
+            " study's results folder, or what `inferswarm baseline` made"
         )
     if not os.path.isdir(place):
         try:

@@ -53,8 +53,7 @@ def _run(words: list[str], patience: float, environment: Mapping[str, str]) -> t
             check=False,
         )
     except subprocess.TimeoutExpired:
-        made = f"python -m reports {' '.join(words[:2])}"
-        return f"inferswarm: the report took too long; make it again with {made}", None
+        return f"inferswarm: the report took too long; make it again with {command(words)}", None
     except OSError as error:
         return _not_made(error.strerror, words), None
     if done.returncode < 0:
@@ -63,8 +62,13 @@ def _run(words: list[str], patience: float, environment: Mapping[str, str]) -> t
 
 
 def _not_made(why: str | None, words: list[str]) -> str:
-    again = f"make it later with python -m reports {' '.join(words[:2])}"
-    return f"inferswarm: the report cannot be made ({why}); {again}"
+    return f"inferswarm: the report cannot be made ({why}); make it later with {command(words)}"
+
+
+def command(words: list[str]) -> str:
+    """What a person types for it."""
+    name, folder = words[:2]
+    return f"inferswarm {'report' if name == 'show' else name} {folder}"
 
 
 def patience_s(folder: Path) -> float:

@@ -24,6 +24,7 @@ from swarm.distributed.collector import Collector
 from swarm.distributed.workers import Workers
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.events import StudyEnded
+from swarm.exporters.exporters import open_exporters
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.locust_patches.patches import follow_study, hush_locust
 from swarm.locust_patches.signals import MasterSignals, to_the_end
@@ -31,7 +32,6 @@ from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
 from swarm.output.dispatch import Dispatcher
 from swarm.output.gate import Gate
-from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell
@@ -90,7 +90,7 @@ class Master:
         self._servers = Servers(self._say)
         self._control, self._forms = ModelControl(self._say), RequestForms()
         self._launch = LaunchInfo.of(os.environ)
-        self._live = Live()
+        self._exporters: list[object] = []
         self._closing_text = ""
         self._elsewhere: dict[str, str] = {}
         """Endpoints with another address for some workers, and that address."""
@@ -123,8 +123,7 @@ class Master:
             self.images = load_images(options.images, options.texts, options.pool_bytes, options.kinds)
         except ImageSetError as error:
             raise UsageError(str(error)) from error
-        if options.prometheus_port:
-            start_exporter(options.prometheus_host, options.prometheus_port, self._live)
+        self._exporters = open_exporters(options)
         check_metrics(options.urls, options.security, options.dcgm_metrics_url)
         if self._environment.web_ui is None:
             check_cells(self._study, possible(asked, options), options)
@@ -281,8 +280,7 @@ class Master:
         whole = {**head, **self._launch.facts(head["fingerprint"])}
         ledger = open_ledger(folder, whole)
         own: list[object] = [self._page.begun(folder, whole)] if self._page else []
-        own += [self._live] if options.prometheus_port else []
-        self._events.begin(whole, own)
+        self._events.begin(whole, [*own, *self._exporters])
         return ledger
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule) -> None:

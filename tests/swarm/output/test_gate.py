@@ -246,7 +246,7 @@ def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path, content: str, why
     (tmp_path / "b.json").write_text(content)
     said = refusal(tmp_path, TO_BASELINE, "--baseline", str(tmp_path / "b.json"))
     assert said.startswith("--baseline DIR/b.json: is no baseline that this program reads (")
-    assert said.endswith("make it with `python -m reports baseline DIR`")
+    assert said.endswith("make it with `inferswarm baseline DIR`")
     assert why in said
 
 

@@ -34,7 +34,7 @@ def test_where_no_process_can_be_started_or_it_is_killed_the_report_is_to_be_mad
         return ends
 
     monkeypatch.setattr(subprocess, "run", run)
-    made = f"make it later with python -m reports show {tmp_path}"
+    made = f"make it later with inferswarm report {tmp_path}"
     assert report_process.show(tmp_path) == (f"inferswarm: the report cannot be made ({why}); {made}", None)
 
 
@@ -87,4 +87,4 @@ def test_what_takes_too_long_is_left_to_the_person(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(subprocess, "run", Ran(late=True))
     text, code = report_process.gate(tmp_path, tmp_path / "thresholds.toml", "")
     assert code is None
-    assert text.endswith(f"make it again with python -m reports gate {tmp_path}")
+    assert text.endswith(f"make it again with inferswarm gate {tmp_path}")

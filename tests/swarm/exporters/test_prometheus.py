@@ -17,7 +17,7 @@ from reports.fold.windows import Results
 from reports.histogram import codec
 from swarm.errors import UsageError
 from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
-from swarm.output.prometheus import BOUNDS_S, FRESH_S, KEEP_S, Live, start_exporter
+from swarm.exporters.prometheus import BOUNDS_S, FRESH_S, KEEP_S, Live, start_exporter
 from tests.processes import free_port
 from tests.swarm.fakes import FakeClock
 

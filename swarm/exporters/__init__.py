@@ -1,0 +1,1 @@
+"""Exporters: what a study tells while it runs, in the forms that other tools take."""

@@ -49,7 +49,7 @@ class Shown:
 
 def main() -> int:
     """Write, show and say by the exit code whether all stays within its bounds."""
-    bounds = Bounds("python -m reports show: time, memory and the size of report.html")
+    bounds = Bounds("inferswarm report: time, memory and the size of report.html")
     for shape in shapes():
         with tempfile.TemporaryDirectory() as folder:
             judge(bounds, shape, Path(folder))

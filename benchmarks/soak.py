@@ -2,7 +2,7 @@
 
 python -m benchmarks.soak [--minutes 60 | --quick] [--rate R] [--write]
 
-A master and two workers, as `python -m swarm run` starts them, send to the embedded emulated server at a
+A master and two workers, as `inferswarm run` starts them, send to the embedded emulated server at a
 moderate rate; every process is looked at from outside. `--quick` takes two minutes and judges memory (by its
 rise: for a slope it is too short), descriptors and counts alone: its percentiles cannot be told, least of all
 where other work runs beside it.

@@ -6,7 +6,7 @@
     locust -f locustfiles/step5a.py --headless --cells '*/c1'   serialisation alone, without the delays
     locust -f locustfiles/step5a.py --headless --onnx-http-url gpu-host:8010 …    your own server
 
-First the model's operators are profiled (also: python -m server profile). Then one user sends JSON and
+First the model's operators are profiled (also: inferswarm profile). Then one user sends JSON and
 binary tensors, each built from its array during the measurement, as the published client did. Last, Triton's
 `max_queue_delay_microseconds` × users. With no URL given, it starts a Triton of its own. Your own server
 must run with --model-control-mode=explicit for the delays, and is not profiled.

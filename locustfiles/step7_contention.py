@@ -1,8 +1,8 @@
 """What slows gRPC: HTTP against gRPC at 16 users, by the number of connections and processes, and by client.
 
-    python -m swarm run -f locustfiles/step7_contention.py --link wan-a100    over an emulated path
-    python -m swarm run -f locustfiles/step7_contention.py --link lan         without a path's limits
-    python -m swarm run -f locustfiles/step7_contention.py --onnx-http-url … --onnx-grpc-url …    real ones
+    inferswarm run -f locustfiles/step7_contention.py --link wan-a100    over an emulated path
+    inferswarm run -f locustfiles/step7_contention.py --link lan         without a path's limits
+    inferswarm run -f locustfiles/step7_contention.py --onnx-http-url … --onnx-grpc-url …    real ones
 
 With no URL given, it starts a real Triton whose model only sleeps as long as an A100 would compute.
 """

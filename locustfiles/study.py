@@ -4,7 +4,7 @@
     locust -f locustfiles/study.py --headless --endpoint mine=my-service.toml --batches 1,8 --levels 1,16
     locust -f locustfiles/study.py --headless --endpoint old=… --endpoint new=… --rates 50 --gate gates.toml
 
-`python -m swarm probe TARGET` shows beforehand how an endpoint would be called, and examples/endpoints has a
+`inferswarm probe TARGET` shows beforehand how an endpoint would be called, and examples/endpoints has a
 file for each known kind of server. With no endpoint given, it starts servers of its own.
 """
 

@@ -1,4 +1,4 @@
-"""python -m reports: makes reports from the ledgers that studies leave."""
+"""`python -m reports`: makes reports from the ledgers that studies leave."""
 
 import argparse
 import io
@@ -38,7 +38,7 @@ def _read_by(arguments: argparse.Namespace) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
-    top = Parser(prog="python -m reports", description=__doc__)
+    top = Parser(prog="inferswarm", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for add in (add_show, add_compare, add_gate, add_baseline, add_calibrate):
         add(commands)

@@ -27,7 +27,7 @@ USAGE, INTERRUPTED = 2, 130
 def main(argv: list[str]) -> int:
     """One of the commands: its exit code; 2 for a wrong command line."""
     if not argv or argv[0] in ("-h", "--help"):
-        print("usage: python -m swarm COMMAND …, each with its own --help\n")
+        print("usage: inferswarm COMMAND …, each with its own --help\n")
         print("\n".join(f"  {name:6} {text}" for name, (_, text) in COMMANDS.items()))
         return 0 if argv else USAGE
     if argv[0] not in COMMANDS:

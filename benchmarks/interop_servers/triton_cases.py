@@ -29,7 +29,7 @@ from users.http2.call import GrpcAnswer
 SERVICE = "inference.GRPCInferenceService"
 MODEL = "emulated"
 PROFILE = "100+0"
-"""Milliseconds that its model sleeps: `python -m server up --emulate` takes it."""
+"""Milliseconds that its model sleeps: `inferswarm up --emulate` takes it."""
 LIVE = b"\x08\x01"
 """ServerLiveResponse(live=True)."""
 

@@ -36,7 +36,7 @@ Place = Callable[[], AbstractContextManager[Sequence[str]]]
 class Setup:
     """One cell on real servers; `truth` is the limit that must be named, `A or B` where the data cannot tell.
 
-    `server`: options of `python -m server up`; empty where the front answers by itself. `endpoint`: which of
+    `server`: options of `inferswarm up`; empty where the front answers by itself. `endpoint`: which of
     its endpoints. `more`: further levels of users in the same study, each with its truth. `study`: options of
     the study. `fault`: of the client's own process. `hogs`: processes that burn a core each. `stranger`:
     images in a request that another client sends into the measure phase. `picture_px`: the pictures' width, 0

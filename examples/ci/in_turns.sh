@@ -7,12 +7,12 @@ usage() {
   cat >&2 << 'USAGE'
 usage: in_turns.sh TURNS THRESHOLDS OLD NEW OPTION…
 
-  TURNS       how often each is measured, 3 at least; `python -m reports calibrate` says how many it takes
+  TURNS       how often each is measured, 3 at least; `inferswarm calibrate` says how many it takes
   THRESHOLDS  a file with bounds to the baseline, e.g. examples/ci/regression.toml
   OLD, NEW    the options that name each server, e.g. '--onnx-http-url old-host:8010'
   OPTION…     of locust, for both, e.g. -f locustfiles/step7.py --cells 'onnx-http/b1/*' --iterations 200
 
-Run it where .venv is. The exit code is that of `python -m reports gate`.
+Run it where .venv is. The exit code is that of `inferswarm gate`.
 USAGE
   exit 2
 }
@@ -55,4 +55,4 @@ for ((turn = 1; turn <= turns; turn++)); do
     measure old "${old[@]}" "$@"
   fi
 done
-.venv/bin/python -m reports gate "$place"/new/*/ --baseline "$place"/old/*/ --thresholds "$thresholds" --out "$place"
+.venv/bin/inferswarm gate "$place"/new/*/ --baseline "$place"/old/*/ --thresholds "$thresholds" --out "$place"

@@ -1,4 +1,4 @@
-"""python -m reports baseline: a small file of a study, which later ones are compared with."""
+"""inferswarm baseline: a small file of a study, which later ones are compared with."""
 
 import argparse
 from pathlib import Path
@@ -22,9 +22,9 @@ def add_baseline(commands: Any) -> None:
         "baseline",
         help="keep what comparisons need of studies in a small file",
         description="Writes the headers and the rows of cells.csv of complete studies into one file, which "
-        "`python -m reports gate --baseline FILE` compares later studies with. Name three or more, made at "
+        "`inferswarm gate --baseline FILE` compares later studies with. Name three or more, made at "
         "different times: they tell how much the machine changes by itself.",
-        epilog="Example: python -m reports baseline DIR DIR DIR --out main.baseline.json. "
+        epilog="Example: inferswarm baseline DIR DIR DIR --out main.baseline.json. "
         "Exit code: 0 when written, 2 when a DIR has no readable ledger or nothing can be written, 3 when a "
         "study is not complete or has no run that counts.",
     )

@@ -1,4 +1,4 @@
-"""python -m reports calibrate: how noisy a machine is, and what gates can tell on it."""
+"""inferswarm calibrate: how noisy a machine is, and what gates can tell on it."""
 
 import argparse
 import shlex
@@ -50,7 +50,7 @@ def add_calibrate(commands: Any) -> None:
         "says how far they are apart, how often a gate would fail them, and which slowdown so many pairs "
         "would show on this machine. Several directories are studies of one thing, made one after the other.",
         epilog="Example: locust -f locustfiles/step7.py --headless --repeats 20 --cells 'emulated-*/b1/c1' "
-        "--emulate a100; then python -m reports calibrate results/step7-20261121T110000Z. "
+        "--emulate a100; then inferswarm calibrate results/step7-20261121T110000Z. "
         "Exit code: 0 when told, 2 when a DIR or an option cannot be used, 3 when no cell has 6 repeats "
         "that count, or the studies differ.",
     )

@@ -1,4 +1,4 @@
-"""python -m reports compare: one or more candidates against a base, cell by cell."""
+"""inferswarm compare: one or more candidates against a base, cell by cell."""
 
 import argparse
 import re
@@ -27,7 +27,7 @@ def add_compare(commands: Any) -> None:
         "base. Each of them is a directory with a ledger.jsonl, a file with the columns of cells.csv, or the "
         f"name of a published study: {', '.join(published_files())}. Writes compare.html, compare.md and "
         "compare.csv, and prints the answer and the tables.",
-        epilog="Example: python -m reports compare step7-a100 results/step7-20261121T110000Z. "
+        epilog="Example: inferswarm compare step7-a100 results/step7-20261121T110000Z. "
         "Exit code: 0 when compared, 2 when a study cannot be used or nothing can be written, 3 when the "
         "candidates have nothing in common with the base.",
     )

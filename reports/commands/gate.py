@@ -1,4 +1,4 @@
-"""python -m reports gate: verdicts on one study, or on several as one, and what a CI shows of them."""
+"""inferswarm gate: verdicts on one study, or on several as one, and what a CI shows of them."""
 
 import argparse
 import os
@@ -33,7 +33,7 @@ def add_gate(commands: Any) -> None:
         description="Judges DIR by thresholds.toml; several directories are repeats of one study. Writes "
         "junit.xml, gates.md and gates.json, and shows the verdicts in the study's report. In GitHub "
         "Actions it also prints annotations and adds to the job's summary.",
-        epilog="Example: python -m reports gate results/step7-20261121T110000Z --thresholds thresholds.toml. "
+        epilog="Example: inferswarm gate results/step7-20261121T110000Z --thresholds thresholds.toml. "
         "Exit code: 0 all pass, 1 a threshold failed, 2 a threshold, baseline or DIR cannot be used, "
         "3 inconclusive. docs/gates.md says how it is judged.",
     )
@@ -50,7 +50,7 @@ def add_gate(commands: Any) -> None:
         metavar="PLACE",
         nargs="+",
         default=[],
-        help="directories that studies left, or files of `python -m reports baseline` (default: what the "
+        help="directories that studies left, or files of `inferswarm baseline` (default: what the "
         "study was told, or the file of thresholds says)",
     )
     gated.add_argument(
@@ -127,7 +127,7 @@ def _command(arguments: argparse.Namespace) -> str:
     words += ["--thresholds", arguments.thresholds] if arguments.thresholds else []
     words += ["--baseline", *map(Path, arguments.baseline)] if arguments.baseline else []
     shown = (public_path(word, Path.cwd()) if isinstance(word, Path) else word for word in words)
-    return f"python -m reports gate {shlex.join(shown)}"
+    return f"inferswarm gate {shlex.join(shown)}"
 
 
 def _write(folder: Path, studies: Studies, verdicts: Sequence[Verdict], place: str, markdown: str) -> None:

@@ -1,4 +1,4 @@
-"""python -m reports show: one study's files, and its tables on the terminal."""
+"""inferswarm report: one study's files, and its tables on the terminal."""
 
 import argparse
 import math
@@ -16,10 +16,11 @@ def add_show(commands: Any) -> None:
     """Adds the sub-command to those of `argparse`."""
     shown = commands.add_parser(
         "show",
+        prog="inferswarm report",
         help="write study.json, cells.csv, timeline.csv, summary.md and report.html, and print the tables",
         description="Reads DIR/ledger.jsonl, finished or not, writes study.json, cells.csv, timeline.csv, "
         "summary.md and report.html into DIR, and prints the tables.",
-        epilog="Example: python -m reports show results/step7-20261121T110000Z. "
+        epilog="Example: inferswarm report results/step7-20261121T110000Z. "
         "Exit code: 0 when rendered, 2 when DIR has no readable ledger or gates.json, or cannot be written. "
         "With python -X dev, what a damaged record leads to ends with its traceback.",
     )

@@ -38,7 +38,7 @@ def compare_page(made: Mapped, place_of: Callable[[str], str]) -> Page:
         facts=_facts(sides),
         notices=(*warnings(sides, found), *mapping_said(made), *noted),
         sections=tuple(section for section in sections if not section.empty),
-        commands=(f"python -m reports compare {shlex.join([*places, *mapping_options(made)])}",),
+        commands=(f"inferswarm compare {shlex.join([*places, *mapping_options(made)])}",),
         banner=tuple(_disclosed(sides)),
         answers=tuple(answers(sides, found)),
     )

@@ -177,7 +177,7 @@ class Timed:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorProfile:
-    """As `python -m server profile` told it; `error` says why there is none, and all else is empty then.
+    """As `inferswarm profile` told it; `error` says why there is none, and all else is empty then.
 
     `file_nodes` are those in the file, `executed_nodes` those that ran once ONNX Runtime had fused some.
     `providers` has nodes by who ran them, `fallbacks` operators by name that ran on the processor though

@@ -62,7 +62,7 @@ def _sides(path: Path) -> tuple[Side, ...]:
         raise GateError(f"baseline {path}: cannot be read ({error.strerror}): name another.") from error
     raise GateError(
         f"baseline {path}: is neither a directory with a {FILE_NAME} nor a file: name what a study left, or "
-        "what `python -m reports baseline` made."
+        "what `inferswarm baseline` made."
     )
 
 

@@ -251,4 +251,4 @@ def studies_in(path: Path) -> Sequence[Mapping[str, Any]]:
 def not_one(error: Exception) -> str:
     """Why a file is no baseline."""
     why = f"is no baseline that this program reads ({error!r:.{LONGEST}})"
-    return f"{why}: make it with `python -m reports baseline DIR`."
+    return f"{why}: make it with `inferswarm baseline DIR`."

@@ -198,7 +198,7 @@ def kept_in(directory: Path) -> tuple[Verdict, ...]:
     try:
         return tuple(map(_verdict, parsed(whole_file(path))["verdicts"]))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        fix = "remove it, or judge the study again with `python -m reports gate`."
+        fix = "remove it, or judge the study again with `inferswarm gate`."
         raise GateError(f"{path}: is not what gates leave ({error}): {fix}") from error
 
 

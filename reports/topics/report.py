@@ -134,12 +134,12 @@ def commands(study: Study, place: str, usd_per_hour: float | None) -> Iterator[s
     if command := (study.header.get("options") or {}).get("command"):
         yield str(command)
     price = "" if usd_per_hour is None else f" --usd-per-hour {usd_per_hour:g}"
-    yield f"python -m reports show {shlex.quote(place)}{price}"
+    yield f"inferswarm report {shlex.quote(place)}{price}"
 
 
 def gate_command(place: str) -> str:
     """The one that judges the study in `place` again."""
-    return f"python -m reports gate {shlex.quote(place)}"
+    return f"inferswarm gate {shlex.quote(place)}"
 
 
 def gates_page(study: Study, place: str, verdicts: Sequence[Verdict]) -> Page:

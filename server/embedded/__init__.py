@@ -1,1 +1,1 @@
-"""`python -m server up`: servers as children of one process."""
+"""`inferswarm up`: servers as children of one process."""

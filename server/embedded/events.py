@@ -1,4 +1,4 @@
-"""The output of `python -m server up`: JSON lines for a program, plain lines for a person."""
+"""The output of `inferswarm up`: JSON lines for a program, plain lines for a person."""
 
 import json
 import os

@@ -164,7 +164,7 @@ def patience_s(options: argparse.Namespace, chosen: Wanted) -> float:
 def parse(argv: list[str]) -> argparse.Namespace:
     """The command line of `up`."""
     parser = argparse.ArgumentParser(
-        prog="python -m server up",
+        prog="inferswarm up",
         description="Start the PyTorch service and tritonservers on this machine; they run until Ctrl-C.",
     )
     add_model_options(parser)

@@ -1,4 +1,4 @@
-"""`python -m server up`: the PyTorch service and tritonservers on this machine, until they are stopped."""
+"""`inferswarm up`: the PyTorch service and tritonservers on this machine, until they are stopped."""
 
 import argparse
 import fcntl
@@ -114,11 +114,11 @@ def start_lock(
     with path.open("w") as file:
         deadline = now() + timeout_s
         if not _locked(file.fileno()):
-            events.progress("waiting for another `python -m server up` to finish starting...")
+            events.progress("waiting for another `inferswarm up` to finish starting...")
         while not _locked(file.fileno()):
             if now() > deadline:
                 raise SetUpError(
-                    f"another `python -m server up` has been starting for more than {timeout_s:.0f} s: "
+                    f"another `inferswarm up` has been starting for more than {timeout_s:.0f} s: "
                     "stop it, or wait longer with --start-timeout-s."
                 )
             pause()
@@ -197,7 +197,7 @@ def start(
     fleet.wait_until_ready(options.start_timeout_s)
     hashes |= {one["weights_sha256"] for one in fleet.endpoints.values() if one.get("weights_sha256")}
     if len(hashes) > 1:
-        raise SetUpError("these servers hold different weights: run `python -m server export --force`.")
+        raise SetUpError("these servers hold different weights: run `inferswarm export --force`.")
     if not chosen.engines and not hashes:
         return {"model": EMULATED, "weights": "none (emulated)", "weights_sha256": ""}
     about = {"model": spec.name, "weights": spec.weights, "weights_sha256": "".join(hashes)}

@@ -1,4 +1,4 @@
-"""`python -m server doctor`: which servers this machine can run, and what it lacks for the others."""
+"""`inferswarm doctor`: which servers this machine can run, and what it lacks for the others."""
 
 import argparse
 import json
@@ -72,8 +72,8 @@ def profiles(host: HostFinding) -> tuple[HostProfile, ...]:
     """The three ways, the container first."""
     return (
         HostProfile("container", "see docs/production.md", tuple(container_lacks(host))),
-        HostProfile("embedded CPU", "`python -m server up --device cpu`", cpu_lacks(host)),
-        HostProfile("embedded CUDA", "`python -m server up --device cuda`", cuda_lacks(host)),
+        HostProfile("embedded CPU", "`inferswarm up --device cpu`", cpu_lacks(host)),
+        HostProfile("embedded CUDA", "`inferswarm up --device cuda`", cuda_lacks(host)),
     )
 
 
@@ -119,7 +119,7 @@ def _numbers_of(text: str) -> tuple[int, ...]:
 
 def main(argv: list[str]) -> int:
     """Print what was found and what can be run, one line each; 2 where the servers cannot run on the CPU."""
-    parser = argparse.ArgumentParser(prog="python -m server doctor", description=__doc__)
+    parser = argparse.ArgumentParser(prog="inferswarm doctor", description=__doc__)
     parser.add_argument(
         "--gpu", action="store_true", help="what a GPU host with only PyTorch can run of a GPU pack"
     )

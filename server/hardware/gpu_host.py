@@ -1,4 +1,4 @@
-"""`python -m server doctor --gpu`: which servers a host with PyTorch alone can run, and on what."""
+"""`inferswarm doctor --gpu`: which servers a host with PyTorch alone can run, and on what."""
 
 import json
 import platform

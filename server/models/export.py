@@ -1,4 +1,4 @@
-"""`python -m server export`: the image tower as ONNX, checked against PyTorch, built once and kept."""
+"""`inferswarm export`: the image tower as ONNX, checked against PyTorch, built once and kept."""
 
 import argparse
 import fcntl
@@ -19,7 +19,7 @@ WEIGHTS = ROOT / "triton_repo" / "weights"
 
 def main(argv: list[str]) -> int:
     """Export unless the file is there and current; prints what it does."""
-    parser = argparse.ArgumentParser(prog="python -m server export", description=__doc__)
+    parser = argparse.ArgumentParser(prog="inferswarm export", description=__doc__)
     add_model_options(parser)
     parser.add_argument("--force", action="store_true", help="export again although nothing has changed")
     parser.add_argument(

@@ -41,7 +41,7 @@ def write_onnx(spec: ModelSpec, path: Path) -> tuple[str, float]:
     if not difference <= TOLERANCE:
         raise SetUpError(
             f"the exported {spec.name} differs from PyTorch by {difference:.1e}, more than {TOLERANCE:.0e}: "
-            "run `python -m server export --force` again, and check the versions of torch and onnxruntime."
+            "run `inferswarm export --force` again, and check the versions of torch and onnxruntime."
         )
     return weights_sha256(tower), difference
 

@@ -1,4 +1,4 @@
-"""`python -m server profile`: where ONNX Runtime spends an inference of the image tower, by operator.
+"""`inferswarm profile`: where ONNX Runtime spends an inference of the image tower, by operator.
 
 It computes as the embedded `onnx` server does, but alone, and with all cores.
 """
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """The command line of `profile`."""
-    parser = argparse.ArgumentParser(prog="python -m server profile", description=__doc__)
+    parser = argparse.ArgumentParser(prog="inferswarm profile", description=__doc__)
     add_model_options(parser)
     parser.add_argument(
         "--batch", type=_whole, default=1, help="images per profiled inference (default: %(default)s)"

@@ -21,7 +21,7 @@ SHORT = "--iterations 10 --seconds 1.5 --warm-up 1"
 
 
 class LentHost(NamedTuple):
-    """What `python -m server doctor --gpu` says of a host.
+    """What `inferswarm doctor --gpu` says of a host.
 
     `lacks`: by server, and for emulated links, why it cannot run, empty where it can. `small`: sizes for a
     host without a GPU.

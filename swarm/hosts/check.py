@@ -19,7 +19,7 @@ from swarm.hosts.hosts_file import HostSpec
 
 PATIENCE_S = 15.0
 EXCHANGES = 10
-PREPARE = "run python -m swarm hosts prepare"
+PREPARE = "run inferswarm hosts prepare"
 LARGEST_OFFSET_NS = 500_000_000
 """Phases begin at one moment on all hosts' clocks; a start more than a second away is ignored."""
 LEAST_FILES = 1024

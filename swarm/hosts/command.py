@@ -1,4 +1,4 @@
-"""`python -m swarm hosts check | prepare`: client hosts, before a study runs on them."""
+"""`inferswarm hosts check | prepare`: client hosts, before a study runs on them."""
 
 import argparse
 import tempfile
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
     top = Parser(
-        prog="python -m swarm hosts",
+        prog="inferswarm hosts",
         description="Check and prepare client hosts before a study runs on them.",
     )
     commands = top.add_subparsers(required=True, metavar="COMMAND")

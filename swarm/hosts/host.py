@@ -95,7 +95,7 @@ class Host:
         if not whole.is_relative_to(ROOT):
             raise UsageError(
                 f"-f {path}: host {self.spec.name} has only this checkout's files: "
-                f"put the locustfile into {ROOT}, and run python -m swarm hosts prepare"
+                f"put the locustfile into {ROOT}, and run inferswarm hosts prepare"
             )
         return whole.relative_to(ROOT).as_posix()
 

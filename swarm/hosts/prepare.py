@@ -1,4 +1,4 @@
-"""`python -m swarm hosts prepare`: ssh hosts made ready, by a commit, and wheels where they lack internet."""
+"""`inferswarm hosts prepare`: ssh hosts made ready, by a commit, and wheels where they lack internet."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""`python -m swarm run`: hosts, links, master and workers of one study, all removed at its end."""
+"""`inferswarm run`: hosts, links, master and workers of one study, all removed at its end."""
 
 import argparse
 import functools
@@ -56,7 +56,7 @@ INCONCLUSIVE, EXIT_CODES = 3, (0, 1, 2, 3)
 def parser() -> Parser:
     """Of our own options."""
     made = Parser(
-        prog="python -m swarm run",
+        prog="inferswarm run",
         allow_abbrev=False,
         description="Run a study on one or more client hosts: Locust's master here, its workers there,"
         " emulated links between them and the servers where asked, and one result folder.",
@@ -76,7 +76,7 @@ def parser() -> Parser:
         "--link",
         default=NO_LINK,
         metavar="NAME,…",
-        help="emulated links between hosts and embedded servers, see `python -m swarm link` (default: none)",
+        help="emulated links between hosts and embedded servers, see `inferswarm link` (default: none)",
     )
     made.add_argument("--links", default="", metavar="FILE", help="a file with your own link profiles")
     add_ssh_config(made)
@@ -139,7 +139,7 @@ def main(argv: list[str]) -> int:
         workers = options.workers or enough(specs, needed)
         study = ["-f", options.locustfile, "--link", options.link, *rest]
         with ExitStack() as undo:
-            launcher = Launcher(undo, signals, ["python", "-m", "swarm", "run", *argv])
+            launcher = Launcher(undo, signals, ["inferswarm", "run", *argv])
             try:
                 launcher.prepare(specs, workers, profiles)
                 return launcher.run(options.locustfile, [*study, *([] if options.web else ["--headless"])])

@@ -1,4 +1,4 @@
-"""What `python -m swarm run` tells the master of the hosts and links that it has made."""
+"""What `inferswarm run` tells the master of the hosts and links that it has made."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class LaunchInfo:
         for link in links:
             if link and link not in known:
                 made = f"the links made are {', '.join(known)}" if known else "no link exists"
-                raise UsageError(f"--link {link}: {made}; run `python -m swarm run -f FILE --link {link}`")
+                raise UsageError(f"--link {link}: {made}; run `inferswarm run -f FILE --link {link}`")
 
     def check(self, cells: Iterable[Cell], workers: int) -> None:
         """Can these cells be run on `workers` processes, 0 for as many as come? Raises UsageError."""
@@ -92,7 +92,7 @@ class LaunchInfo:
             if 0 < workers < asked.workers:
                 raise UsageError(
                     f"{cell.name} asks for {asked.workers} workers and {workers} will run: use"
-                    f" `python -m swarm run -f FILE --workers {asked.workers}`, or exclude it with --cells"
+                    f" `inferswarm run -f FILE --workers {asked.workers}`, or exclude it with --cells"
                 )
             if 0 < len(self.hosts) < asked.hosts:
                 raise UsageError(

@@ -1,4 +1,4 @@
-"""`python -m swarm link`: which links there are, what one really does, and any command as its client."""
+"""`inferswarm link`: which links there are, what one really does, and any command as its client."""
 
 import argparse
 import os
@@ -36,12 +36,12 @@ def main(argv: list[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line up to `--`."""
     made = Parser(
-        prog="python -m swarm link",
+        prog="inferswarm link",
         usage="%(prog)s [--links FILE] [NAME [-- COMMAND…]]",
         description="Without NAME: lists the known links. With NAME: builds that link on this machine, "
         "measures its round trip, rate and loss with packets of its own, and prints measured beside declared "
         "figures. With a command: runs it as a client of the link. Links need root.",
-        epilog=f"Example: python -m swarm link home -- sh -c 'curl http://${SERVER_VARIABLE}:8010/v2'. "
+        epilog=f"Example: inferswarm link home -- sh -c 'curl http://${SERVER_VARIABLE}:8010/v2'. "
         "Exit code: 0; 3 if a figure is off; 2 if there is no such link; else the command's own.",
     )
     made.add_argument("name", metavar="NAME", nargs="?", default="", help="a link's name")

@@ -38,7 +38,7 @@ def open_listeners(options: argparse.Namespace) -> Iterator[str]:
         yield (
             f"--master-bind-host {shown(options.master_bind_host)}: anyone who reaches port"
             f" {options.master_bind_port} can join as a worker, read the study's options and send false"
-            " results: Locust's link has neither login nor encryption; use `python -m swarm run` with ssh"
+            " results: Locust's link has neither login nor encryption; use `inferswarm run` with ssh"
             " hosts, an ssh tunnel, or a network that only you use"
         )
     if options.prometheus_port not in ("", "0") and not only_here(options.prometheus_host):

@@ -216,7 +216,7 @@ class Options:
     topology: str = axis("W[@H][,…]", AxisOption(values.topology), unset="all available",
         help="Set the number of worker processes W that share the load, on H hosts, e.g. 1,4,4@2")
     link: str = axis("NAME[,…]", AxisOption(sweep.link), NO_LINK, in_form=False,
-        help="Emulate these links to the servers, e.g. lan,wan-a100; only with `python -m swarm run`")
+        help="Emulate these links to the servers, e.g. lan,wan-a100; only with `inferswarm run`")
     queue_delay_us: str = axis("US[,…]", unit="µs", unset=AS_STARTED,
         how=AxisOption(values.number(int, *QUEUE_DELAY), **OF_SERVERS),
         help="Set how long Triton holds a request to batch it with others, e.g. 0,1000,10000")
@@ -251,7 +251,7 @@ class Options:
         " or a TOML file with points")
     replay: str = asked(LOAD, "FILE", read=trace_at, unset=NONE,
         help="Replay a trace: send requests at the times, with the items and to the endpoints that this .csv,"
-        " .jsonl or .parquet file says; `python -m swarm trace` makes one")
+        " .jsonl or .parquet file says; `inferswarm trace` makes one")
     replay_speed: float = number(LOAD, float, 1, 0.001, 1_000, needs=("a trace", "replay"),
         help="Replay the trace at so many times its speed")
     split: str = asked(LOAD, "NAME:SHARE[,…]", read=values.checked(parse_split), unset=NONE,
@@ -272,7 +272,7 @@ class Options:
     gate: str = place(GATES, "FILE",
         help="Judge the study by the thresholds in this file, e.g. thresholds.toml, which set the exit code")
     baseline: str = place(GATES, "PLACE", unset="set by the file", needs=JUDGED,
-        help="Let --gate compare with this: a results directory, or a file of `python -m reports baseline`")
+        help="Let --gate compare with this: a results directory, or a file of `inferswarm baseline`")
     repeat_until_decided: int = number(GATES, int, 0, 0, 10_000, in_form=False, needs=JUDGED,
         help="Repeat up to this many times while a verdict of --gate is open; 0 adds no repeats")
 

@@ -74,7 +74,7 @@ class StudyEnd:
         if code in (PASSED, FAILED, INCONCLUSIVE):
             return text, code
         report, _ = report_process.show(self.folder, self.tables)
-        fix = f"fix that, and judge it again with python -m reports gate {self.folder}"
+        fix = f"fix that, and judge it again with inferswarm gate {self.folder}"
         return f"{report}\n{text}\ninferswarm: there are no verdicts on this study; {fix}", INCONCLUSIVE
 
     def _write_raw(self) -> None:

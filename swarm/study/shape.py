@@ -34,7 +34,7 @@ class StudyShape(StudyDefinition, LoadTestShape):
     abstract = True
     endpoints: ClassVar[Sequence[str]] = FIVE
     workers: ClassVar[int] = 1
-    """How many worker processes `python -m swarm run` starts without --workers."""
+    """How many worker processes `inferswarm run` starts without --workers."""
     master: Master | None = None
 
     def tick(self) -> None:

@@ -57,7 +57,7 @@ def arguments(options: Options, asked: Iterable[Endpoint], model_control: bool =
 
 
 class EmbeddedServers:
-    """`python -m server up` as a child: it lives until our end of its standard input closes."""
+    """`inferswarm up` as a child: it lives until our end of its standard input closes."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -204,9 +204,9 @@ def profile_operators(command: Sequence[str], patience_s: float = PROFILE_S) -> 
         return {"kind": OPERATORS, "error": f"it did not finish within {patience_s:g} s"}
     if code := done.returncode:
         last = (done.stderr.strip().splitlines() or ["without output"])[-1]
-        return {"kind": OPERATORS, "error": f"python -m server profile ended with {code}: {last.rstrip('.')}"}
+        return {"kind": OPERATORS, "error": f"inferswarm profile ended with {code}: {last.rstrip('.')}"}
     try:
         found = json.loads(done.stdout)
     except ValueError:
-        return {"kind": OPERATORS, "error": "python -m server profile printed no JSON"}
+        return {"kind": OPERATORS, "error": "inferswarm profile printed no JSON"}
     return {**{name: value for name, value in found.items() if name != "event"}, "kind": OPERATORS}

@@ -1,4 +1,4 @@
-"""`python -m swarm probe TARGET`: what is there, how it would be asked, and what it answers; no load."""
+"""`inferswarm probe TARGET`: what is there, how it would be asked, and what it answers; no load."""
 
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
@@ -88,7 +88,7 @@ def command(endpoint: str, options: Options) -> str:
 def parser() -> argparse.ArgumentParser:
     """With those of a study's options that say how an endpoint is asked."""
     made = argparse.ArgumentParser(
-        prog="python -m swarm probe",
+        prog="inferswarm probe",
         description="Queries an endpoint's metadata, sends it one item and then two, and reports how a"
         " study would call"
         " it. TARGET is what --endpoint of a study takes, with or without NAME=.",
@@ -229,4 +229,4 @@ def toml_of(target: str, found: Probed) -> str:
     ]
     told += [f"shape = {{ {', '.join(shapes)} }}"] if shapes else []
     comments = [f"# guessed: {guess}" for guess in contract.guesses]
-    return "\n".join(["# Written by python -m swarm probe.", *told, *comments, ""])
+    return "\n".join(["# Written by inferswarm probe.", *told, *comments, ""])

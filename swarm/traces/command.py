@@ -1,4 +1,4 @@
-"""`python -m swarm trace make | convert | show`: traces for --replay, and what is in one."""
+"""`inferswarm trace make | convert | show`: traces for --replay, and what is in one."""
 
 import argparse
 import io
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
     top = Parser(
-        prog="python -m swarm trace",
+        prog="inferswarm trace",
         description="Traces of requests, which a study replays with --replay: made by chance, converted from"
         " access logs, or shown.",
     )

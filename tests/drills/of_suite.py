@@ -43,7 +43,7 @@ def fill_disk(rig: Rig) -> None:
 
 
 def two_workers(rig: Rig) -> None:
-    """Master and two workers, started as `python -m swarm run` does."""
+    """Master and two workers, started as `inferswarm run` does."""
     rig.serve()
     way = (sys.executable, "-m", "swarm", "run", "-f", STEP7, "--workers", "2")
     rig.ordinary("--seconds", "8", way=way)

@@ -37,7 +37,7 @@ class Seen:
     of the load that the server says it answered as it should; `spoilt`: those it met with each fault.
     `least_ok`: successes that were in the ledger when the fault came. `answered` is None without a stand-in.
     `because`: why the study calls itself inconclusive. `seconds`: how far timeline.csv reaches.
-    `shown`: the exit code of `python -m reports show` on what was left, None where nothing was.
+    `shown`: the exit code of `inferswarm report` on what was left, None where nothing was.
     """
 
     exit_code: int | None
@@ -151,7 +151,7 @@ def with_results(made: Seen, folder: Path, copy: Path) -> Seen:
 
 
 def shown(folder: Path) -> tuple[int, str]:
-    """What `python -m reports show` says of results: its exit code, and its text."""
+    """What `inferswarm report` says of results: its exit code, and its text."""
     done = subprocess.run(
         [sys.executable, "-m", "reports", "show", str(folder)],
         cwd=ROOT, capture_output=True, text=True, timeout=SHOWN_S, env={**os.environ, "COLUMNS": "200"},

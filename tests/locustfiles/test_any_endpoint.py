@@ -63,7 +63,7 @@ def run(folder: Path, *arguments: str) -> Console:
 
 
 def probe(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What `python -m swarm probe` says."""
+    """What `inferswarm probe` says."""
     command = [sys.executable, "-m", "swarm", "probe", *arguments, *few_pictures()]
     return subprocess.run(
         command, cwd=ROOT, env={"PATH": "", "ANY_KEY": TOKEN}, capture_output=True, text=True, timeout=60

@@ -89,5 +89,5 @@ def test_open_load_has_axes_of_its_own() -> None:
 
 @pytest.mark.parametrize("given", [(), ("--find-rate", "p50<=100", "--topology", "4")])
 def test_workers_that_will_not_be_there_are_told_before_anything_runs(given: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="asks for 4 workers and 1 will run: use `python -m swarm run"):
+    with pytest.raises(UsageError, match="asks for 4 workers and 1 will run: use `inferswarm run"):
         schedule_of(Study(), [HTTP, GRPC], options(*given), LaunchInfo(), NO_GATE, 1)

@@ -43,7 +43,7 @@ def service(tmp_path: Path) -> Iterator[str]:
 
 
 def launched(folder: Path, *arguments: str) -> Console:
-    """`python -m swarm run`, its results in a folder."""
+    """`inferswarm run`, its results in a folder."""
     folder.mkdir()
     return Console([*SWARM, "run", "--results-dir", str(folder), *ONCE, *arguments], folder)
 

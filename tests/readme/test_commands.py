@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 def test_no_command_is_left_out() -> None:
     known = {
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
-        "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
+        "--processes", "--master ", "--worker", "inferswarm report ", "--arrivals", "--find-rate",
         "--prometheus-port", "benchmarks.accuracy", "--emulate", "swarm run", "hosts prepare",
         "hosts check", "swarm link wan-a100", "reports compare", "--gate thresholds.toml", "reports gate",
         "reports baseline", "reports calibrate", "server profile", "--endpoints onnx-grpc", "swarm probe",

@@ -32,7 +32,7 @@ OPENED = ("--model-control",)
 
 @contextmanager
 def tritonserver(*options: str) -> Iterator[dict[str, Any]]:
-    """`python -m server up` with an emulated model, whose `ready` event it gives."""
+    """`inferswarm up` with an emulated model, whose `ready` event it gives."""
     command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes", "--emulate", "5+1"]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     environ = {**environment(), VARIABLE: SECRET}

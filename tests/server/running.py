@@ -18,7 +18,7 @@ STOP_S = 10
 
 
 class Up:
-    """`python -m server up --json --until-stdin-closes`, and what it has said."""
+    """`inferswarm up --json --until-stdin-closes`, and what it has said."""
 
     def __init__(self, process):
         self.process = process

@@ -89,7 +89,7 @@ class Backend:
     `compressions`: by which algorithms requests may be compressed, by protocol; gRPC has them itself.
     `regions`: its inputs may lie in system shared memory.
 
-    `embedded`: what `python -m server up --only` calls it, empty where it is not started here. `takes_token`:
+    `embedded`: what `inferswarm up --only` calls it, empty where it is not started here. `takes_token`:
     it does so even then. `profiled`: the operators of its model's file can be profiled there.
     """
 

@@ -47,7 +47,7 @@ NEEDS = {
     "H2": f"needs gRPC and HTTP of one backend at batch {LARGE_BATCH} or more with one user",
     "H3": f"needs HTTP, and gRPC on one connection, with {MANY_USERS} users or more",
     "H4": "needs PyTorch with JPEG beside a backend that takes tensors",
-    "H5": "needs a study on each of two GPUs over the same link: python -m reports compare A B",
+    "H5": "needs a study on each of two GPUs over the same link: inferswarm compare A B",
 }
 """What a study takes to test each."""
 ELSEWHERE = "over this study's own path, where theirs was the internet"

@@ -1,4 +1,4 @@
-"""python -m reports baseline: the file it writes, and what it refuses to make one of."""
+"""inferswarm baseline: the file it writes, and what it refuses to make one of."""
 
 from pathlib import Path
 

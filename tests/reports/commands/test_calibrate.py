@@ -1,4 +1,4 @@
-"""python -m reports calibrate: what it prints, how it ends, and what it refuses."""
+"""inferswarm calibrate: what it prints, how it ends, and what it refuses."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""python -m reports compare: what it writes, how it ends, and what it refuses."""
+"""inferswarm compare: what it writes, how it ends, and what it refuses."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ def test_the_csv_is_golden(compared: Path) -> None:
 def test_pages_are_golden(compared: Path, name: str) -> None:
     text = (compared / name).read_text(encoding="utf-8")
     check_golden(name, without_style(without_scripts(text)))
-    assert "python -m reports compare DIR/before DIR/after" in text
+    assert "inferswarm compare DIR/before DIR/after" in text
 
 
 def test_the_console_is_golden(pair: tuple[str, str]) -> None:

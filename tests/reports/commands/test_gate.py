@@ -1,4 +1,4 @@
-"""python -m reports gate: what it writes and prints, how it ends, and what it refuses."""
+"""inferswarm gate: what it writes and prints, how it ends, and what it refuses."""
 
 import json
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def test_a_study_with_every_outcome_fails_and_says_all(here: Path, capsys: Said)
     counts = {"tests": "15", "failures": "4", "errors": "2", "skipped": "3"}
     assert counts.items() <= suite.attrib.items()
     assert suite[0].attrib["file"] == "a/thresholds.toml"
-    assert (folder / "gates.md").read_text().endswith("\n    python -m reports gate a\n")
+    assert (folder / "gates.md").read_text().endswith("\n    inferswarm gate a\n")
 
 
 @pytest.mark.parametrize(("thresholds", "code"), [(PASSING, 0), (UNSURE, 3), (UNSURE + PASSING, 3)])
@@ -76,7 +76,7 @@ def test_every_report_of_it_shows_the_verdicts_then(here: Path, capsys: Said) ->
     assert {name: (folder / name).read_bytes() for name in REPORT} == before
     summary = (folder / "summary.md").read_text()
     assert summary.index("4 of 12 gates failed") < summary.index("## Gates") < summary.index("## Results")
-    assert summary.endswith("\n    python -m reports show a\n    python -m reports gate a\n")
+    assert summary.endswith("\n    inferswarm report a\n    inferswarm gate a\n")
     kept = json.loads((folder / "study.json").read_text())["verdicts"]
     assert kept == [asdict(verdict) for verdict in kept_in(folder)]
     assert 'data-kind="gates"' in (folder / "report.html").read_text()

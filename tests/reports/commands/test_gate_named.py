@@ -1,4 +1,4 @@
-"""python -m reports gate: directories and baselines as they are named, and what it refuses of them."""
+"""inferswarm gate: directories and baselines as they are named, and what it refuses of them."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_several_directories_are_repeats_of_one_study(here: Path) -> None:
     assert names(here / "out" / "gates") == FILES
     assert names(here / "a") == names(here / "b") == {"ledger.jsonl"}
     assert all(verdict.runs == 8 for verdict in kept_in(here / "out" / "gates"))
-    assert "python -m reports gate a b\n" in (here / "out" / "gates" / "gates.md").read_text()
+    assert "inferswarm gate a b\n" in (here / "out" / "gates" / "gates.md").read_text()
 
 
 def test_verdicts_on_a_baseline_that_is_named(here: Path) -> None:
@@ -51,7 +51,7 @@ def test_verdicts_on_a_baseline_that_is_named(here: Path) -> None:
         study(started_utc=f"2026-11-0{day}T11:00:00.000Z").write(here / "old" / name)
     old = ["old/first", "old/second", "old/third"]
     assert main(["gate", "a", "--baseline", *old, "--quiet"]) == 0
-    told = f"    python -m reports gate a --baseline {' '.join(old)}\n"
+    told = f"    inferswarm gate a --baseline {' '.join(old)}\n"
     assert told in (folder / "gates.md").read_text()
     assert main(["gate", "a", "--baseline", *old[:2], "--quiet"]) == 3
 

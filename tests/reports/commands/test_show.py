@@ -206,7 +206,7 @@ def test_the_command_in_the_summary_can_be_pasted(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     assert main(["show", "my runs/a", "--quiet"]) == 0
     summary = (tmp_path / "my runs" / "a" / "summary.md").read_text(encoding="utf-8")
-    assert summary.endswith("\n    python -m reports show 'my runs/a'\n")
+    assert summary.endswith("\n    inferswarm report 'my runs/a'\n")
 
 
 @pytest.mark.system

@@ -78,7 +78,7 @@ def test_mapped_cells_are_compared_and_the_page_says_so(places: tuple[str, str])
         "Endpoints of other names are compared by --map: of the candidate emulated-http with onnx-http, "
         "emulated-grpc with onnx-grpc of the base." in page.notices
     )
-    assert page.commands == ("python -m reports compare results/mine results/theirs --map emulated=onnx",)
+    assert page.commands == ("inferswarm compare results/mine results/theirs --map emulated=onnx",)
 
 
 def test_what_a_header_states_of_mapped_endpoints_is_compared(places: tuple[str, str]) -> None:

@@ -120,4 +120,4 @@ def test_findings_and_facts_hold_no_paths(pair: tuple[str, str]) -> None:
     assert str(Path(pair[0]).parent) not in json.dumps(
         [page.facts, answers_of(page), page.notices, page.banner, page.commands]
     )
-    assert page.commands == ("python -m reports compare results/before results/after",)
+    assert page.commands == ("inferswarm compare results/before results/after",)

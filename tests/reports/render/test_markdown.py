@@ -8,7 +8,7 @@ from reports.gates.verdict import Verdict
 from reports.render.markdown import MOST_CHARACTERS, gates_markdown
 from tests.reports.gates.outcomes import ALL, EVIL, FAILED, MADE, UNSURE, WARNED, evil
 
-COMMAND = "python -m reports gate results/a"
+COMMAND = "inferswarm gate results/a"
 
 
 def test_it_says_the_outcome_then_what_did_not_pass_then_the_rest() -> None:

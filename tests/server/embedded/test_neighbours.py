@@ -72,7 +72,7 @@ def test_the_second_to_start_waits_for_the_first(tmp_path, capsys):
 
     with start_lock(Events(as_json=False), pause, 10, lock):
         assert len(pauses) == 3
-        assert capsys.readouterr().out == "waiting for another `python -m server up` to finish starting...\n"
+        assert capsys.readouterr().out == "waiting for another `inferswarm up` to finish starting...\n"
 
 
 def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
@@ -81,7 +81,7 @@ def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
         with start_lock(Events(as_json=True), lambda: None, 10, lock, now=lambda: next(clock)):
             pass
     assert str(caught.value) == (
-        "another `python -m server up` has been starting for more than 10 s: "
+        "another `inferswarm up` has been starting for more than 10 s: "
         "stop it, or wait longer with --start-timeout-s."
     )
     assert next(clock) == 18

@@ -34,8 +34,8 @@ def test_a_host_with_everything(capsys, monkeypatch):
         "",
         "This host can run",
         "  container      yes  see docs/production.md",
-        "  embedded CPU   yes  `python -m server up --device cpu`",
-        "  embedded CUDA  yes  `python -m server up --device cuda`",
+        "  embedded CPU   yes  `inferswarm up --device cpu`",
+        "  embedded CUDA  yes  `inferswarm up --device cuda`",
     ]
 
 
@@ -43,7 +43,7 @@ def test_a_host_without_gpu_and_docker():
     assert list(verdicts(ON_CPU)) == [
         "This host can run",
         "  container      no   no docker command: install Docker Engine with its compose plugin",
-        "  embedded CPU   yes  `python -m server up --device cpu`",
+        "  embedded CPU   yes  `inferswarm up --device cpu`",
         "  embedded CUDA  no   NVML sees no NVIDIA GPU here: check its driver, and nvidia-ml-py",
     ]
     assert list(findings(ON_CPU))[-2:] == ["GPU             none", "docker          none"]

@@ -95,7 +95,7 @@ def test_a_shell_that_greets_is_heard_out() -> None:
     ("script", "kind", "said"),
     [
         ("echo one >&2; echo nothing >&2; exit 1", "process", "host odd has no working inferswarm (`nothi"),
-        ("exit 3", "ssh", "host odd has no working inferswarm (`exit code 3`): run python -m swarm hosts"),
+        ("exit 3", "ssh", "host odd has no working inferswarm (`exit code 3`): run inferswarm hosts"),
         ("read q; echo '{}'; echo never a number; sleep 0.1; echo broke >&2", "process", "host odd has no"),
         ("echo refused >&2; exit 255", "ssh", "host odd cannot be reached: ssh says `refused`: fix that u"),
     ],
@@ -143,8 +143,8 @@ def test_a_host_like_ours_has_no_problems() -> None:
     [
         (replace(OWN, python="3.12.1"), "its Python is 3.12, ours is 3.11: name one with `python`, remove"),
         (replace(OWN, packages={"gevent": "1"}), "packages differ from those here: locust is missing (here 2"
-         ".47.0), gevent 1 (here 26.9.0): run python -m swarm hosts prepare"),
-        (replace(OWN, commit="aaaa+"), "its checkout is at aaaa+, ours is at 0123456789ab: run python -m"),
+         ".47.0), gevent 1 (here 26.9.0): run inferswarm hosts prepare"),
+        (replace(OWN, commit="aaaa+"), "its checkout is at aaaa+, ours is at 0123456789ab: run inferswarm"),
         (replace(OWN, commit=f"{OWN.commit}+"), "the checkout there has uncommitted changes, so workers m"),
         (replace(OWN, clock_offset_ns=-800 * MS, clock_doubt_ns=2 * MS), "its clock is 0.8 s behind ours:"),
         (replace(OWN, clock_offset_ns=3_000 * MS, clock_doubt_ns=2 * MS), "its clock is 3.0 s ahead of ou"),

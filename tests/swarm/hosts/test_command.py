@@ -1,4 +1,4 @@
-"""`python -m swarm hosts`: what it prints, and its exit codes."""
+"""`inferswarm hosts`: what it prints, and its exit codes."""
 
 import functools
 import platform

@@ -1,4 +1,4 @@
-"""The command line of `python -m swarm run`."""
+"""The command line of `inferswarm run`."""
 
 from pathlib import Path
 from typing import Any

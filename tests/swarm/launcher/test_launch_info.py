@@ -46,8 +46,8 @@ def test_what_there_is_can_be_run() -> None:
 @pytest.mark.parametrize(
     ("axes", "sentence"),
     [
-        ({"link": "moon"}, "--link moon: the links made are wan, lan; run `python -m swarm run"),
-        ({"topology": Topology(8)}, "a-grpc/b1/c16 asks for 8 workers and 4 will run: use `python -m"),
+        ({"link": "moon"}, "--link moon: the links made are wan, lan; run `inferswarm run"),
+        ({"topology": Topology(8)}, "a-grpc/b1/c16 asks for 8 workers and 4 will run: use `inferswarm"),
         ({"topology": Topology(0, 3)}, "a-grpc/b1/c16 asks for 3 hosts and 2 are available: give --hosts 3"),
     ],
 )  # fmt: skip
@@ -66,7 +66,7 @@ def test_congestion_controls_that_a_link_offers() -> None:
 
 
 def test_without_a_launcher_there_are_no_links() -> None:
-    with pytest.raises(UsageError, match="--link wan: no link exists; run `python -m swarm run"):
+    with pytest.raises(UsageError, match="--link wan: no link exists; run `inferswarm run"):
         LaunchInfo().check_links(["", "wan"])
 
 

@@ -1,4 +1,4 @@
-"""`python -m swarm link`: what it prints, how it ends, and that it leaves nothing."""
+"""`inferswarm link`: what it prints, how it ends, and that it leaves nothing."""
 
 import io
 import os

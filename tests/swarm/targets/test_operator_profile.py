@@ -60,10 +60,10 @@ def test_what_it_printed_is_the_record() -> None:
     [
         (
             "import sys; sys.exit('no\\nfile is there.')",
-            "python -m server profile ended with 1: file is there",
+            "inferswarm profile ended with 1: file is there",
         ),
-        ("import sys; sys.exit(3)", "python -m server profile ended with 3: without output"),
-        ("print('done')", "python -m server profile printed no JSON"),
+        ("import sys; sys.exit(3)", "inferswarm profile ended with 3: without output"),
+        ("print('done')", "inferswarm profile printed no JSON"),
         ("import time; time.sleep(60)", "it did not finish within 0.5 s"),
     ],
 )

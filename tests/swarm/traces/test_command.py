@@ -1,4 +1,4 @@
-"""`python -m swarm trace`: what it prints and writes, and what it refuses in one sentence."""
+"""`inferswarm trace`: what it prints and writes, and what it refuses in one sentence."""
 
 from pathlib import Path
 

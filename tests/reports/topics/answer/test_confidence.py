@@ -201,11 +201,11 @@ def test_the_repeats_advised_are_by_the_cell_with_the_fewest_that_has_any(
 
 
 def test_the_number_of_repeats_in_the_command_is_replaced_not_followed_by_another(tmp_path: Path) -> None:
-    book = Book(options={"command": "python -m swarm run step7 --repeats 2 --floor"})
+    book = Book(options={"command": "inferswarm run step7 --repeats 2 --floor"})
     add_way(book, "onnx-http", [10, 11])
     book.footer()
     study = load_study(book.write(tmp_path / "named"))
-    assert again(study, [2]) == "python -m swarm run step7 --floor --repeats 5"
+    assert again(study, [2]) == "inferswarm run step7 --floor --repeats 5"
     unnamed = Book(options={})
     unnamed.footer()
     assert again(load_study(unnamed.write(tmp_path / "unnamed")), [2]) == ""

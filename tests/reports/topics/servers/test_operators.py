@@ -98,13 +98,11 @@ def test_on_another_provider_what_fell_back_is_named(tmp_path: Path) -> None:
 
 def test_a_profile_that_failed_is_a_notice(tmp_path: Path) -> None:
     book = Book()
-    book.records.append({"kind": "operators", "error": "python -m server profile ended with 2: no file"})
+    book.records.append({"kind": "operators", "error": "inferswarm profile ended with 2: no file"})
     book.add("onnx-http", 1, 1, {"w0": [9 * MS] * 30})
     book.footer()
     study = load_study(book.write(tmp_path))
-    assert "The operators were not profiled: python -m server profile ended with 2: no file." in notices(
-        study
-    )
+    assert "The operators were not profiled: inferswarm profile ended with 2: no file." in notices(study)
     assert list(operator_tables(study)) == []
     assert study.status == "complete"
 

@@ -149,7 +149,7 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	  $(filter-out %/kustomization.yaml,$(wildcard examples/k8s/*.yaml server/k8s/base/*.yaml))
 	$(BIN)/python -m tests.server.triton.check_configs triton_repo benchmarks/strange_servers/triton
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
-	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
+	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Containerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml examples/ci/nightly.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -129,25 +130,36 @@ def test_every_object_is_in_the_namespace_and_every_file_in_the_kustomization() 
     assert set(KUSTOMIZATION["resources"]) == files
 
 
-def test_the_image_is_the_one_that_the_dockerfile_says_how_to_build() -> None:
+def test_the_image_is_the_one_that_the_containerfile_says_how_to_build() -> None:
     (image,) = KUSTOMIZATION["images"]
     used = {one["image"] for pod in pods(base()).values() for one in pod["spec"]["containers"]}
     assert used == {f"{image['name']}:{image['newTag']}"}
-    text = (K8S / "Dockerfile").read_text()
-    assert f"docker build -f examples/k8s/Dockerfile -t {image['newName']}:{image['newTag']} ." in text
+    text = (K8S / "Containerfile").read_text()
+    assert f"docker build -f examples/k8s/Containerfile -t {image['newName']}:{image['newTag']} ." in text
     assert "USER 65532:65532" in text.splitlines()
+
+
+def test_the_image_is_given_what_the_wheel_is_made_of() -> None:
+    lines = [line.split() for line in (K8S / "Containerfile").read_text().splitlines()]
+    copied = {word for words in lines if words[:1] == ["COPY"] for word in words[1:-1]}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    hatch = project["tool"]["hatch"]
+    pinned = hatch["metadata"]["hooks"]["requirements_txt"]
+    files = {*pinned["files"], *sum(pinned.get("optional-dependencies", {}).values(), [])}
+    assert {"inferswarm", *hatch["build"]["targets"]["wheel"]["sources"], *files} <= copied
+    (build,) = [words for words in lines if any(word.startswith("names=") for word in words)]
+    names = next(word for word in build if word.startswith("names=")).split("'")[1].split("|")
+    assert {one.partition("==")[0] for one in project["build-system"]["requires"]} <= set(names)
 
 
 def test_master_and_workers_run_the_same_locustfile_which_is_there() -> None:
     made = base()
     (study,) = KUSTOMIZATION["configMapGenerator"]
     (literal,) = study["literals"]
-    file = literal.removeprefix("locustfile=/app/")
-    assert (ROOT / file).is_file()
-    assert f"COPY {Path(file).parent} {Path(file).parent}" in (K8S / "Dockerfile").read_text()
+    assert (ROOT / "locustfiles" / f"{literal.removeprefix('locustfile=')}.py").is_file()
     for component, name in (("master", "study"), ("worker", "worker")):
         running, pod = container(made, component, name), pods(made)[component]["spec"]
-        assert running["command"][:5] == ["python", "-m", "locust", "-f", "$(LOCUSTFILE)"]
+        assert running["command"][:4] == ["inferswarm", "locust", "-f", "$(LOCUSTFILE)"]
         source = {"configMapKeyRef": {"name": study["name"], "key": "locustfile"}}
         assert variable(running, "LOCUSTFILE")["valueFrom"] == source
         assert {"name": "study", "configMap": {"name": study["name"]}} in pod["volumes"]
@@ -157,7 +169,7 @@ def test_master_and_workers_run_the_same_locustfile_which_is_there() -> None:
 def test_the_studys_options_are_those_of_the_suite() -> None:
     options = [option.partition("=")[0] for option in patch_of("Job", "inferswarm-master")]
     assert set(options) <= {*map(flag, url_options()), "--study"}
-    assert container(base(), "master", "study")["command"][5:] == [
+    assert container(base(), "master", "study")["command"][4:] == [
         "--headless", "--master", "--master-bind-host=*", "--expect-workers=$(WORKERS)",
         "--expect-workers-max-wait=600", "--results-dir=/results",
     ]  # fmt: skip
@@ -167,7 +179,7 @@ def test_workers_find_the_master_and_are_spread_over_the_nodes() -> None:
     made = base()
     service = made["Service", "inferswarm-master"]
     place = f"--master-host={service['metadata']['name']}"
-    assert container(made, "worker", "worker")["command"][5:] == ["--worker", place]
+    assert container(made, "worker", "worker")["command"][4:] == ["--worker", place]
     assert service["spec"]["selector"] == pods(made)["master"]["metadata"]["labels"]
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
@@ -322,7 +334,7 @@ def test_what_is_commented_out_builds_too(tmp_path: Path) -> None:
     text = (K8S / "kustomization.yaml").read_text()
     blocks = re.findall(r"(?m)^ *# (?:files:|secretGenerator:|- target:)\n(?: *#  .*\n)+", text)
     assert len(blocks) == 3
-    own = ("locustfile=/app/locustfiles/step7.py\n      # - locustfile", "locustfile")
+    own = ("locustfile=step7\n      # - locustfile", "locustfile")
     edits = [(block, re.sub(r"(?m)^( *)# ", r"\1", block)) for block in blocks]
     folder = edited(tmp_path, own, *edits)
     (folder / "my_study.py").write_text("pass\n")

@@ -9,7 +9,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "examples/ci/github-actions.yml"
-DOCKERFILES = [*(ROOT / "server").glob("Dockerfile*"), ROOT / "examples/k8s/Dockerfile"]
+DOCKERFILES = [*(ROOT / "server").glob("Dockerfile*"), ROOT / "examples/k8s/Containerfile"]
 
 
 def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from reports.histogram import codec
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.distributed.collector import Collector
 from swarm.distributed.recorder import Recorder
-from swarm.exporters.prometheus import Live
+from swarm.exporters.live import Live
 from swarm.output.dispatch import Dispatcher
 from swarm.output.run_fold import RunFold
 from users.result import Result

@@ -20,7 +20,7 @@ BETWEEN = {
         *("reports", "reports.ledger", "reports.histogram"),
         # A study is shown and judged while it runs as it is afterwards.
         *("reports.fold", "reports.caveats", "reports.summary", "reports.study"),
-        *("reports.stats", "reports.gates"),
+        *("reports.stats", "reports.gates", "reports.machines"),
     },
     **{room: set[str]() for room in ("users", "server", "reports")},
 }

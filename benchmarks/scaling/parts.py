@@ -15,7 +15,7 @@ from benchmarks.scaling import told
 from benchmarks.stand_in import Link
 from reports.ledger.ledger import FILE_NAME, LedgerWriter
 from swarm.distributed.collector import Collector
-from swarm.exporters.prometheus import Live
+from swarm.exporters.live import Live
 from swarm.output.dispatch import Dispatcher
 from swarm.output.run_fold import RunFold
 

@@ -13,7 +13,8 @@ def open_exporters(options: Options) -> list[Any]:
     """
     opened: list[Any] = []
     if options.prometheus_port:
-        from swarm.exporters.prometheus import Live, start_exporter
+        from swarm.exporters.live import Live
+        from swarm.exporters.prometheus import start_exporter
 
         opened.append(live := Live())
         start_exporter(options.prometheus_host, options.prometheus_port, live)

@@ -13,7 +13,7 @@ from reports.fold.records import epoch_s
 from reports.fold.timeline import TimelineSecond
 from reports.study.study import Study, load_study
 from swarm.events import WindowEvent
-from swarm.exporters.prometheus import Live
+from swarm.exporters.live import Live
 from swarm.output import run_fold
 from swarm.web.cells import cell_of
 from swarm.web.page import LivePage

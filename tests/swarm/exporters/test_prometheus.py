@@ -17,7 +17,9 @@ from reports.fold.windows import Results
 from reports.histogram import codec
 from swarm.errors import UsageError
 from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
-from swarm.exporters.prometheus import BOUNDS_S, FRESH_S, KEEP_S, Live, start_exporter
+from swarm.exporters.latency_buckets import BOUNDS_S
+from swarm.exporters.live import FRESH_S, KEEP_S, Live
+from swarm.exporters.prometheus import start_exporter
 from tests.processes import free_port
 from tests.swarm.fakes import FakeClock
 
@@ -127,7 +129,7 @@ def test_a_second_that_comes_again_adds_what_is_new_in_it(stand: Stand) -> None:
 
 
 def test_buckets_against_exact_counts(stand: Stand) -> None:
-    """Latencies in whole µs over the histogram's whole range, and one on every bound."""
+    """LatencyBuckets in whole µs over the histogram's whole range, and one on every bound."""
     drawn = np.random.default_rng(5).lognormal(np.log(30e3), 2.5, 20_000).astype(np.int64)
     exact_us = np.concatenate([drawn, (np.array(BOUNDS_S) * 1e6).round().astype(np.int64)])
     for part in np.array_split(exact_us, 7):
@@ -187,13 +189,13 @@ def test_workers(stand: Stand) -> None:
     found = stand.scrape()
     assert found["inferswarm_users{}"] == 8
     assert found["inferswarm_in_flight{}"] == 6
-    assert found["inferswarm_worker_cpu_percent{worker=w0}"] == 61.5
+    assert found["inferswarm_worker_cpu_ratio{worker=w0}"] == 0.615
     assert found["inferswarm_worker_lag_p99_seconds{worker=w0}"] == 0.04
     assert "inferswarm_worker_lag_p99_seconds{worker=w1}" not in found
     stand.clock.now += FRESH_S + 1
     stand.live.on_health(health(w1=worker(1_000_000, users=5)))
     found = stand.scrape()
-    assert (found["inferswarm_users{}"], "inferswarm_worker_cpu_percent{worker=w0}" in found) == (5, False)
+    assert (found["inferswarm_users{}"], "inferswarm_worker_cpu_ratio{worker=w0}" in found) == (5, False)
 
 
 def test_samples(stand: Stand) -> None:
@@ -203,13 +205,27 @@ def test_samples(stand: Stand) -> None:
     ]
     stand.live.on_sample(sample(gpus=tuple(gpus), pending_requests=12, host_cpu_pct=40.0))
     assert stand.scrape() == {
-        "inferswarm_gpu_utilization_percent{gpu=GPU-a}": 93.0,
+        "inferswarm_gpu_utilization_ratio{gpu=GPU-a}": 0.93,
         "inferswarm_gpu_memory_bytes{gpu=GPU-a}": 2e9,
         "inferswarm_gpu_power_watts{gpu=GPU-a}": 310.5,
         "inferswarm_pending_requests{endpoint=onnx-grpc}": 12,
-        "inferswarm_host_cpu_percent{}": 40.0,
+        "inferswarm_host_cpu_ratio{}": 0.4,
         f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=2}}": 1,
     }
+    held = {"id": "GPU-a", "throttle_reasons": 0x04 | 0x01, "sm_clock_mhz": 1980, "energy_j": 7.5}
+    held |= {"sm_active_pct": 25.0, "pcie_tx_bytes_per_s": 5e9, "power_limit_w": 700.0}
+    replicas = {"ready": 2, "desired": 3}
+    stand.live.on_sample(sample(gpus=(held,), replicas=replicas, tx_bytes_per_s=1e6))
+    found = stand.scrape()
+    reasons = ("power limit", "hardware slowdown", "temperature", "power brake")
+    assert [found[f"inferswarm_gpu_clock_held{{gpu=GPU-a,reason={one}}}"] for one in reasons] == [1, 0, 0, 0]
+    assert found["inferswarm_gpu_sm_clock_hertz{gpu=GPU-a}"] == 1.98e9
+    assert found["inferswarm_gpu_energy_joules_total{gpu=GPU-a}"] == 7.5
+    assert found["inferswarm_gpu_sm_active_ratio{gpu=GPU-a}"] == 0.25
+    assert found["inferswarm_gpu_pcie_sent_bytes_per_second{gpu=GPU-a}"] == 5e9
+    assert found["inferswarm_gpu_power_limit_watts{gpu=GPU-a}"] == 700
+    assert found["inferswarm_replicas{endpoint=onnx-grpc,state=ready}"] == 2
+    assert found["inferswarm_host_sent_bytes_per_second{}"] == 1e6
     stand.live.on_sample(sample(missing=("metrics: refused",)))
     assert list(stand.scrape()) == [f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=2}}"]
     stand.clock.now += FRESH_S + 1
@@ -224,12 +240,17 @@ def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) ->
         run: Any = SimpleNamespace(sent=sent, endpoint=OF["endpoint"])
         ended = RunEnded(cell=CELL, repeat=1, status="done", note="", summary=run)
         stand.live.on_run_ended(ended)
-    stand.live.on_sample(sample(server={"requests": 12, "queue_ns": 1_500_000_000}))
+    of_triton = {"batches": {"4": [3, 900]}, "steps": {"decode": {"queue_ns": 1}}, "identity": "a/1"}
+    stand.live.on_sample(sample(server={"requests": 12, "queue_ns": 1_500_000_000, **of_triton}))
     found, endpoint = stand.scrape(), CELL.partition("/")[0]
     assert found[f"inferswarm_late_total{{{series}}}"] == 1
     assert found[f"inferswarm_dropped_total{{{series}}}"] == 7
     assert found[f"inferswarm_server_seconds_total{{endpoint={endpoint},part=queue}}"] == 1.5
-    assert found[f"inferswarm_server_count_total{{endpoint={endpoint},what=requests}}"] == 12
+    counts = {
+        name: value for name, value in found.items() if name.startswith("inferswarm_server_count_total")
+    }
+    assert counts == {f"inferswarm_server_count_total{{endpoint={endpoint},what=requests}}": 12}
+    assert found[f"inferswarm_server_executions_total{{batch=4,endpoint={endpoint}}}"] == 3
 
 
 def test_the_begin_of_a_phase_names_the_run_at_once(stand: Stand) -> None:

@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 def test_no_command_is_left_out() -> None:
     known = {
-        "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
-        "--processes", "--master ", "--worker", "inferswarm report ", "--arrivals", "--find-rate",
-        "--prometheus-port", "benchmarks.accuracy", "--emulate", "swarm run", "hosts prepare",
-        "hosts check", "swarm link wan-a100", "reports compare", "--gate thresholds.toml", "reports gate",
-        "reports baseline", "reports calibrate", "server profile", "--endpoints onnx-grpc", "swarm probe",
+        "make step7", "make test", "make web", "make servers", "inferswarm doctor", "--trt-http-url",
+        "--processes", "--master ", "--worker", "inferswarm report results", "--arrivals", "--find-rate",
+        "--prometheus-port", "benchmarks.accuracy", "--emulate", "inferswarm run", "hosts prepare",
+        "hosts check", "inferswarm link wan-a100", "inferswarm compare", "--gate thresholds.toml", "inferswarm gate",
+        "inferswarm baseline", "inferswarm calibrate", "inferswarm profile", "--endpoints onnx-grpc", "inferswarm probe",
         "--endpoints pytorch-http", "--together", "--split", "--compression", "--replay burst.csv",
-        "swarm trace make", "swarm trace show", "swarm trace convert",
+        "inferswarm trace make", "inferswarm trace show", "inferswarm trace convert",
         "--endpoint siglip=", "--endpoint mine=", "--endpoint old=",
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
@@ -102,7 +102,7 @@ def test_pytorch_alone(tmp_path: Path) -> None:
 
 
 def test_the_operators_of_the_model(tmp_path: Path) -> None:
-    assert "MatMul" in run(command("server profile"), tmp_path, 120).text
+    assert "MatMul" in run(command("inferswarm profile"), tmp_path, 120).text
 
 
 def test_a_benchmark(tmp_path: Path) -> None:
@@ -110,4 +110,4 @@ def test_a_benchmark(tmp_path: Path) -> None:
 
 
 def test_doctor(tmp_path: Path) -> None:
-    assert "tritonserver" in run(command("server doctor"), tmp_path, 60).text
+    assert "tritonserver" in run(command("inferswarm doctor"), tmp_path, 60).text

@@ -51,7 +51,7 @@ def measured(words: list[str], folder: Path, *more: str) -> Console:
 
 
 def test_the_probe_prints_what_docs_endpoints_shows(tmp_path: Path, address: str) -> None:
-    asked = command("swarm probe")
+    asked = command("inferswarm probe")
     assert " ".join(asked[1:]) in ENDPOINTS.replace("gpu-host", "127.0.0.1")
     said = run(at(asked, address), tmp_path, 60).text.replace(address, "gpu-host:8001")
     (shown,) = re.findall(r"```text\n(siglip: .*?)```", ENDPOINTS, re.DOTALL)

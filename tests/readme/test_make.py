@@ -49,11 +49,11 @@ def test_make_step7(tmp_path: Path) -> None:
     for row in rows:
         check_row(row)
     assert "random (seed 0)" in (ROOT / folder / "report.html").read_text()
-    shown = command("reports show")
+    shown = command("inferswarm report results")
     again = run([*shown[:-1], folder], tmp_path, 60)
     for table in ("Serial throughput", "Concurrent throughput, batch 1", "Server compute", "gRPC over HTTP"):
         assert table in again.text
-    beside = command("reports compare")
+    beside = command("inferswarm compare")
     compared = run([*beside[:-1], folder, "--out", str(tmp_path / "beside")], tmp_path, 60)
     assert "Base: step7-a100" in compared.text
     assert (tmp_path / "beside" / "compare.html").stat().st_size > 0

@@ -17,10 +17,10 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 @real
 def test_links(tmp_path: Path) -> None:
-    listed = run([*command("swarm link wan-a100")[:-1]], tmp_path, 60).text
+    listed = run([*command("inferswarm link wan-a100")[:-1]], tmp_path, 60).text
     assert all(name in listed for name in ("lan", "wan-a100", "wan-rtx4090", "home", "clean-long"))
     # A busy machine may not keep up: then it says so, by the exit code, too.
-    measured = Console(command("swarm link wan-a100"), tmp_path)
+    measured = Console(command("inferswarm link wan-a100"), tmp_path)
     assert measured.wait(60) in (0, 3), measured.text
     assert "round trip, median ms" in measured.text
 
@@ -28,7 +28,7 @@ def test_links(tmp_path: Path) -> None:
 @real
 def test_what_slows_grpc(tmp_path: Path) -> None:
     short = ["--repeats", "1", "--seconds", "1", "--warm-up", "1", "--results-dir", str(tmp_path)]
-    console = run([*command("swarm run"), *short, "--cells", "*/per-user"], tmp_path)
+    console = run([*command("inferswarm run"), *short, "--cells", "*/per-user"], tmp_path)
     rows = {row["endpoint"]: row for row in console.cells()}
     assert set(rows) == {"emulated-http", "emulated-grpc"}
     for row in rows.values():

@@ -113,16 +113,16 @@ def test_gates(tmp_path: Path) -> None:
     (folder,) = map(str, (tmp_path / "results").iterdir())
     assert '<testcase classname="step7' in Path(folder, "junit.xml").read_text()
     kept = tmp_path / "main.baseline.json"
-    made = Console([*command("reports baseline")[:4], folder, "--out", str(kept)], tmp_path, "baseline")
+    made = Console([*command("inferswarm baseline")[:2], folder, "--out", str(kept)], tmp_path, "baseline")
     assert made.wait(60) == 0, made.text
     (tmp_path / "thresholds.toml").write_text(whole)
-    judged = [*command("reports gate")[:-1], folder, "--thresholds", str(tmp_path / "thresholds.toml")]
+    judged = [*command("inferswarm gate")[:-1], folder, "--thresholds", str(tmp_path / "thresholds.toml")]
     later = Console(judged, tmp_path, "later")
     assert later.wait(60) == 2, later.text
     assert "holds the same study" in later.text, "a study is no baseline of itself"
-    again = Console([*command("reports gate")[:-1], folder], tmp_path, "again")
+    again = Console([*command("inferswarm gate")[:-1], folder], tmp_path, "again")
     assert again.wait(60) == 3, again.text
-    tried = Console([*command("reports calibrate")[:-1], folder], tmp_path, "calibrate")
+    tried = Console([*command("inferswarm calibrate")[:-1], folder], tmp_path, "calibrate")
     assert tried.wait(60) == 3, tried.text
 
 

@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*parts: str) -> str:
-    code, out, err = said_by(program.main, command(*parts)[3:])
+    code, out, err = said_by(program.main, command(*parts)[1:])
     assert (code, err) == (0, "")
     return out
 

@@ -35,7 +35,8 @@ class Result(NamedTuple):
     `server_ns`: the parts the server stated. `error`: None on success; `abandoned` marks a request killed at
     a stop, which is neither success nor failure. `request_id`: under which the server traced it, empty where
     it was sent without one. `request_class`: the label of its class, empty where a cell's requests are alike.
-    `think_ns`: how long its user then thinks, before it may send the next one.
+    `think_ns`: how long its user then thinks, before it may send the next one. `trace_id`: of the traceparent
+    that it carried, empty where it carried none.
     """
 
     cell: str
@@ -55,6 +56,7 @@ class Result(NamedTuple):
     request_id: str = ""
     request_class: str = ""
     think_ns: int = 0
+    trace_id: str = ""
 
     @property
     def latency_ns(self) -> int:

@@ -28,7 +28,7 @@ LARGEST_BODY = (1 << 31) - 2
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet.
+    """A request ready to send: its bytes, its own headers, and the indices of its pictures in the ImageSet.
 
     `body`: bytes, or a view of bytes that stay as they are; grpcio takes bytes alone. `id_at`: where in the
     body its id begins, or -1 where it has none. `dimension`: that of the vectors, 0 where it is not known.
@@ -61,6 +61,10 @@ class PreparedRequest:
     def largest_reply(self) -> int:
         """The most bytes that an answer to it may have."""
         return SPARE_BYTES + len(self.indices) * max(ITEM_BYTES, NUMBER_BYTES * self.dimension)
+
+    def with_header(self, name: str, value: str) -> PreparedRequest:
+        """The same request with one header more, over gRPC as metadata; its body is not copied."""
+        return replace(self, headers={**self.headers, name: value})
 
     def renamed(self, request_id: str) -> PreparedRequest:
         """The same request under another id of the same length; the body is copied once.

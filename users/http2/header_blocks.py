@@ -56,15 +56,18 @@ def request_block(
     after = {"grpc-accept-encoding": "identity", **metadata}
     return b"".join((
         POST, HTTPS if tls else HTTP, PATH, text(path.encode()), AUTHORITY, text(authority.encode()),
-        *(literal(*field) for field in named.items()),
+        literals(named),
         CONTENT_TYPE, text(b"application/grpc"), USER_AGENT, text(AGENT.encode()),
-        *(literal(*field) for field in after.items()),
+        literals(after),
     ))  # fmt: skip
 
 
-def literal(name: str, value: str) -> bytes:
-    """A field that enters no table."""
-    return NEW_NAME + text(name.lower().encode("latin-1")) + text(value.encode("latin-1"))
+def literals(fields: Mapping[str, str]) -> bytes:
+    """Fields that enter no table."""
+    return b"".join(
+        NEW_NAME + text(name.lower().encode("latin-1")) + text(value.encode("latin-1"))
+        for name, value in fields.items()
+    )
 
 
 def timeout_text(seconds: float) -> str:

@@ -24,6 +24,7 @@ from users.inputs.images import ImageSet
 from users.inputs.pause import give_way
 from users.load.mix import Order, Traffic
 from users.load.pacing import ClosedPacer, Pacer
+from users.load.trace_ids import TraceIds
 from users.transport.connections import PER_USER
 from users.transport.transports import TRANSPORTS
 
@@ -70,6 +71,10 @@ class Assignment:
     classes: Mapping[str, range] = field(default_factory=dict)
     order: Order | None = None
     """Of the phase."""
+    traceparent: float = 0.0
+    """The share of requests that carry one."""
+    trace_ids: TraceIds | None = None
+    """Theirs, in the phase."""
     phase: str = DRAIN
     pacer: Pacer = field(default_factory=ClosedPacer)
     sent: int = 0
@@ -125,6 +130,7 @@ class Assignment:
         """
         self.phase, self.sent = phase, 0
         self.order = self.traffic.ordered(seed) if self.traffic else None
+        self.trace_ids = TraceIds(self.traceparent, seed) if self.traceparent else None
         self.pacer.close()
         if pacer is None and phase == DRAIN:
             self.start_event.clear()

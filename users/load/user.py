@@ -19,6 +19,7 @@ from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.load.think import parse
+from users.load.trace_ids import HEADER, traceparent
 from users.result import Result, row_of
 from users.transport.base import Reply, Transport
 from users.transport.connections import PER_USER
@@ -104,7 +105,8 @@ class InferenceUser(User):
             return
         think_ns = 0 if pacer.paced else self._think_ns()
         prepared, request_class = self._next_request(turn.number)
-        result = self.request(prepared, turn.intended_ns, request_class, think_ns)
+        trace_id = self.mine.trace_ids(turn.number) if self.mine.trace_ids else ""
+        result = self.request(prepared, turn.intended_ns, request_class, think_ns, trace_id)
         if result.error is not None and not pacer.paced:
             gevent.sleep(PAUSE_AFTER_FAILURE_S)
         if think_ns:
@@ -127,7 +129,12 @@ class InferenceUser(User):
         return next(self.thinks)
 
     def request(
-        self, prepared: PreparedRequest, intended_ns: int, request_class: str = "", think_ns: int = 0
+        self,
+        prepared: PreparedRequest,
+        intended_ns: int,
+        request_class: str = "",
+        think_ns: int = 0,
+        trace_id: str = "",
     ) -> Result:
         """Send, stamp, check, report: one Result on every exit, an error, a timeout and a kill alike."""
         assignment, phase = self.mine, self.mine.phase
@@ -140,9 +147,9 @@ class InferenceUser(User):
         assignment.under_way[phase] += 1
         start_ns = time.perf_counter_ns()
         try:
-            if assignment.by_library or prepared.id_at >= 0:
+            if assignment.by_library or prepared.id_at >= 0 or trace_id:
                 request_id = assignment.new_id() if prepared.id_at >= 0 else ""
-                prepared = self._encoded(prepared, request_id)
+                prepared = self._encoded(prepared, request_id, trace_id)
                 encode_ns = time.perf_counter_ns() - start_ns
             reply = self.client.send(prepared)
         except RequestError as caught:
@@ -170,6 +177,7 @@ class InferenceUser(User):
                 request_id=request_id,
                 request_class=request_class,
                 think_ns=think_ns,
+                trace_id=trace_id,
             )
             self._report(result)
             assignment.under_way[phase] -= 1
@@ -181,16 +189,18 @@ class InferenceUser(User):
             self.connected = True
             self.mine.count_connection()
 
-    def _encoded(self, prepared: PreparedRequest, request_id: str) -> PreparedRequest:
-        """The same request under its own id, or rebuilt from its pictures. Raises RequestError."""
+    def _encoded(self, prepared: PreparedRequest, request_id: str, trace_id: str) -> PreparedRequest:
+        """The same request under its own ids, rebuilt from its pictures by a library. Raises RequestError."""
         images = self.mine.images
-        if images is None:
-            return prepared.renamed(request_id)
-        try:
-            return self.mine.codec.prepare(images, prepared.indices, request_id)
-        except Exception as error:
-            # Whatever it is, no server has said it.
-            raise RequestError(ErrorKind.OTHER, short(error)) from error
+        if images is not None:
+            try:
+                prepared = self.mine.codec.prepare(images, prepared.indices, request_id)
+            except Exception as error:
+                # Whatever it is, no server has said it.
+                raise RequestError(ErrorKind.OTHER, short(error)) from error
+        elif request_id:
+            prepared = prepared.renamed(request_id)
+        return prepared.with_header(HEADER, traceparent(trace_id)) if trace_id else prepared
 
     def _check(self, reply: Reply, prepared: PreparedRequest, phase: str) -> RequestError | None:
         """The fault of an answer, or None; a user's first answer of each phase is always among the sample."""

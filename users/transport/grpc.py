@@ -15,7 +15,7 @@ from users.endpoint import Endpoint
 from users.http2.call import Call, GrpcAnswer
 from users.http2.connection import Http2Connection
 from users.http2.figures import FIGURES
-from users.http2.header_blocks import request_block
+from users.http2.header_blocks import literals, request_block
 from users.http2.sender import SCHEDULING
 from users.http2.status import Unprocessed
 from users.transport.base import Reply, Transport
@@ -151,7 +151,9 @@ class GrpcTransport(Transport):
         if isinstance(channel, SharedPlace):
             channel = channel.thing
         packed, unpacks = bool(prepared.packing), bool(self.codec.compression)
-        call = Call(self._block, prepared.body, prepared.largest_reply, packed, unpacks)
+        own = prepared.headers  # of this call alone: behind the block of all
+        block = self._block + literals(own) if own else self._block
+        call = Call(block, prepared.body, prepared.largest_reply, packed, unpacks)
         with self._deadline:
             answer = channel.exchange(call)
         received_ns = time.perf_counter_ns()

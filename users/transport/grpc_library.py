@@ -139,7 +139,10 @@ class GrpcLibrary(Transport):
         """
         call = self._call or self._first_call()
         began_ns = time.perf_counter_ns()
-        how = {"timeout": self.timeout_s, "metadata": self._metadata}
+        metadata, own = self._metadata, prepared.headers
+        if own:  # of this call alone
+            metadata = (*(metadata or ()), *own.items())
+        how = {"timeout": self.timeout_s, "metadata": metadata}
         body = call(bytes(prepared.body), compression=COMPRESSIONS[self.codec.compression], **how)
         received_ns = time.perf_counter_ns()
         if len(body) > prepared.largest_reply:

@@ -15,6 +15,7 @@ TYPES = {
     **dict.fromkeys(("repeat", *NUMBERS), "Int64"),
     **{"abandoned": "bool", "request_id": "str"},
     **dict.fromkeys(LATER_TEXTS, "category"),
+    "trace_id": "str",
 }
 
 

@@ -10,7 +10,7 @@ FIRST_NUMBERS = (
 )  # fmt: skip
 OTHERS = ("error", "abandoned", "request_id")
 LATER_NUMBERS = tuple(f"{phase}_ns" for phase in LATER_PHASES)
-LATER_TEXTS = ("request_class",)
+LATER_TEXTS = ("request_class", "trace_id")
 """Columns at the end, which older files do not have."""
 NUMBERS = (*FIRST_NUMBERS, *LATER_NUMBERS)
 """Columns of whole numbers, empty where unknown, beside cell, repeat, worker and the others."""

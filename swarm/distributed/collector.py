@@ -9,7 +9,7 @@ from typing import Any
 
 from reports.ledger.ledger import LedgerWriter, Tag, tag_of
 from swarm.distributed.protocol import PROGRESS, RECORDS, are_records, careful, is_progress
-from swarm.distributed.raw_results import RawResults
+from swarm.distributed.raw_results import RawResults, Rows
 
 
 @dataclass
@@ -41,6 +41,8 @@ class Collector:
         """Why the ledger can no longer be written, or empty."""
         self.listeners: list[Callable[[dict[str, Any]], None]] = []
         """Other consumers of every record."""
+        self.on_traced: Callable[[str, list[Rows], int], None] = lambda worker, rows, untold: None
+        """Told of the requests of a worker that carried a traceparent, and how many more there were."""
         runner.register_message(RECORDS, careful(RECORDS, are_records, self._on_records))
         runner.register_message(PROGRESS, careful(PROGRESS, is_progress, self._on_progress))
 
@@ -99,6 +101,9 @@ class Collector:
         for rows in msg.data["raw"]:
             if tag_of(rows) in self._begun:
                 self.raw.add(worker, rows)
+        if "traced" in msg.data:
+            begun = [rows for rows in msg.data["traced"] if tag_of(rows) in self._begun]
+            self.on_traced(worker, begun, msg.data["untold"])
 
     def _of_idle(self, record: Mapping[str, Any]) -> bool:
         """Between two runs, or two studies, workers report health each second, under the last one."""

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ Form = Callable[[Any], bool]
 KINDS_OF_ERRORS = frozenset(map(str, ErrorKind))
 HISTOGRAM = "HIST"
 """The first characters of every encoded histogram."""
+TRACE_ID = re.compile("[0-9a-f]{32}")
 COLUMNS = {*NUMBERS, *OTHERS, *LATER_TEXTS}
 DRAINED = (
     *("users", "users_ns", "finished", "abandoned", "other_phases"),
@@ -113,10 +115,15 @@ def are_columns(value: Any) -> bool:
         return False
     if len({len(values) for values in value.values()}) != 1:
         return False
-    if not all(map(is_text, value["request_class"])):
+    if not all(map(is_text, value["request_class"])) or not all(map(is_trace_id, value["trace_id"])):
         return False
     # One value that an array does not take would leave columns of different lengths.
     return all(one is None or is_whole(one) for name in NUMBERS for one in value[name])
+
+
+def is_trace_id(value: Any) -> bool:
+    """Whether it is the id of a trace, or nothing."""
+    return value == "" or (is_text(value) and TRACE_ID.fullmatch(value) is not None)
 
 
 def is_reply(data: Any) -> bool:
@@ -143,15 +150,21 @@ KINDS: dict[str, Form] = {
 """Of the records that workers send."""
 OF_RUN: dict[str, Form] = {"cell": is_text, "repeat": is_whole, "phase": is_text}
 is_tagged = table(**OF_RUN, kind=lambda kind: is_text(kind) and kind in KINDS, second=is_whole)
-are_rows = table(cell=is_text, repeat=is_whole, columns=are_columns)
-are_records = table(
+are_rows = table(**OF_RUN, columns=are_columns)
+_are_records = table(
     records=lambda found: listed(is_record)(found) and are_readable(found), raw=listed(are_rows)
 )
+_are_traced = table(traced=listed(are_rows), untold=is_count)
 is_progress = table(**OF_RUN, ok=is_count, failed=is_count)
 is_parting = table(
     parts=listed(table(**dict.fromkeys(DRAINED, lambda value: value is None or is_number(value))))
 )
 is_question = table(op=is_text, seq=is_whole)
+
+
+def are_records(data: Any) -> bool:
+    """Whether it is records and single Results of a worker, and perhaps those with a traceparent."""
+    return _are_records(data) and ("traced" not in data or _are_traced(data))
 
 
 def careful(kind: str, form: Form, listener: Callable[..., None]) -> Callable[..., None]:

@@ -14,24 +14,26 @@ from users.result import Result
 
 AS_THEY_ARE = (
     *("user", "images", "request_bytes", "response_bytes", "abandoned"),
-    *("request_id", "request_class"),
+    *("request_id", "request_class", "trace_id"),
 )
 """Columns that a Result itself has."""
 UNKNOWN = -(1 << 63)
 """Stands for an empty place in a column of numbers."""
 
+IDS = ("request_id", "trace_id")
+"""Columns of names that no two rows have in common, and most rows have none."""
 Rows = Mapping[str, Any]
-"""Rows of one run from one worker: `cell`, `repeat`, `columns`, later `worker`."""
+"""Rows of one run from one worker: `cell`, `repeat`, `phase`, `columns`."""
 
 
 def packed(results: Sequence[Result], anchor_ns: int) -> list[Rows]:
-    """Results by columns, for each run; `anchor_ns` makes the time of day of a `perf_counter_ns`."""
-    runs: defaultdict[tuple[str, int], list[Result]] = defaultdict(list)
+    """Results by columns, for each phase; `anchor_ns` makes the time of day of a `perf_counter_ns`."""
+    runs: defaultdict[tuple[str, int, str], list[Result]] = defaultdict(list)
     for result in results:
-        runs[result.cell, result.repeat].append(result)
+        runs[result.cell, result.repeat, result.phase].append(result)
     return [
-        {"cell": cell, "repeat": repeat, "columns": columns(found, anchor_ns)}
-        for (cell, repeat), found in runs.items()
+        {"cell": cell, "repeat": repeat, "phase": phase, "columns": columns(found, anchor_ns)}
+        for (cell, repeat, phase), found in runs.items()
     ]
 
 
@@ -82,8 +84,8 @@ class RawResults:
         self._names = {name: NameColumn() for name in ("cell", "worker", "error", "request_class")}
         self._numbers = {name: array("q") for name in ("repeat", *NUMBERS)}
         self._abandoned = array("b")
-        self._ids: dict[int, str] = {}
-        """Of the rows that have one, by row number."""
+        self._ids: dict[str, dict[int, str]] = {name: {} for name in IDS}
+        """By column, of the rows that have one, by row number."""
 
     def add(self, worker: str, rows: Rows) -> None:
         """Rows from a worker, as far as there is room."""
@@ -98,16 +100,16 @@ class RawResults:
         for name, numbers in self._numbers.items():
             numbers.extend(UNKNOWN if value is None else value for value in kept[name])
         self._abandoned.extend(kept["abandoned"])
-        self._ids |= {row: of for row, of in enumerate(kept["request_id"], first) if of}
+        for name, ids in self._ids.items():
+            ids.update((row, of) for row, of in enumerate(kept[name], first) if of)
 
     def waits_ns(self, cell: str, repeat: int) -> dict[str, int]:
         """The client's wait for each success of a run that was kept and was sent under an id, by that id."""
         names, wait_ns = self._names, self._numbers["wait_ns"]
         wanted = (names["cell"].code(cell), repeat, names["error"].code(""), 0)
         tags = (names["cell"].codes, self._numbers["repeat"], names["error"].codes, self._abandoned)
-        return {
-            of: wait_ns[row] for row, of in self._ids.items() if tuple(tag[row] for tag in tags) == wanted
-        }
+        ids = self._ids["request_id"]
+        return {of: wait_ns[row] for row, of in ids.items() if tuple(tag[row] for tag in tags) == wanted}
 
     def write(self, folder: Path) -> None:
         """`results.parquet`, whole or not at all, and none where nothing was kept. Raises OSError."""
@@ -124,8 +126,9 @@ class RawResults:
         whole = {name: np.frombuffer(numbers, np.int64) for name, numbers in self._numbers.items()}
         made = {name: pyarrow.array(values, mask=values == UNKNOWN) for name, values in whole.items()}
         made["abandoned"] = pyarrow.array(np.frombuffer(self._abandoned, np.bool_))
-        ids = [self._ids.get(row, "") for row in range(len(self._abandoned))]
-        made["request_id"] = pyarrow.array(ids, pyarrow.string())
+        for name, ids in self._ids.items():
+            texts = [ids.get(row, "") for row in range(len(self._abandoned))]
+            made[name] = pyarrow.array(texts, pyarrow.string())
         table = pyarrow.table({name: {**named, **made}[name] for name in COLUMNS})
         temporary = folder / f".{FILE_NAME}"
         try:

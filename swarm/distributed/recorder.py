@@ -25,6 +25,8 @@ SELDOM = frozenset({"failure_codes", "refused_for", "retry_after", "retry_after_
 MILLI = 1_000
 SPREAD_S = 60
 """Seconds that a request's images are spread over, at most."""
+TRACED_PER_S = 1_000
+"""Requests with a traceparent that all workers together tell of in a second; they only count further ones."""
 
 
 @dataclass
@@ -204,6 +206,10 @@ class Recorder:
         self._raw: list[Result] = []
         self.raw_left = 0
         """How many more raw Results of measure phases to keep for `take_raw`."""
+        self._traced: list[Result] = []
+        self.traced_per_s = self._traced_left = 0
+        """How many Results with a traceparent to keep for `take_traced`, in each second and in this one."""
+        self._traced_in = self._untold = 0
         self._tallies: defaultdict[tuple[str, str], PhaseCounts] = defaultdict(PhaseCounts)
         self._slo: Slo | None = None
         self._limits_ns: dict[str, int] = {}
@@ -233,7 +239,18 @@ class Recorder:
         if self.raw_left and result.phase == "measure":
             self._raw.append(result)
             self.raw_left -= 1
+        if result.trace_id:
+            self._keep_traced(result, second)
         self._tallies[result.cell, result.phase].add(result)
+
+    def _keep_traced(self, result: Result, second: int) -> None:
+        if second != self._traced_in:
+            self._traced_in, self._traced_left = second, self.traced_per_s
+        if self._traced_left:
+            self._traced_left -= 1
+            self._traced.append(result)
+        else:
+            self._untold += 1
 
     def _limit_ns(self, label: str) -> int | None:
         """How long a request of a class may take to be good; None without an SLO."""
@@ -289,13 +306,21 @@ class Recorder:
 
     @property
     def raw_waiting(self) -> int:
-        """How many raw Results `take_raw` would give."""
-        return len(self._raw)
+        """How many raw Results `take_raw` and `take_traced` would give."""
+        return len(self._raw) + len(self._traced)
 
     def take_raw(self) -> list[Rows]:
         """The raw Results kept since the last take, by columns."""
         taken, self._raw = self._raw, []
         return packed(taken, self._anchor_ns)
+
+    def take_traced(self) -> dict[str, Any]:
+        """Results with a traceparent since the last take, by columns, of whatever phase, and how many more
+        there were; nothing where there were none.
+        """
+        taken, self._traced = self._traced, []
+        untold, self._untold = self._untold, 0
+        return {"traced": packed(taken, self._anchor_ns), "untold": untold} if taken or untold else {}
 
     def _take(self, key: Key) -> dict[str, Any]:
         return self._windows.pop(key).to_record(key)

@@ -260,9 +260,9 @@ class Shipper:
         ]
 
     def _send(self, records: list[dict[str, Any]]) -> None:
-        raw = self._recorder.take_raw()
-        if records or raw:
-            self._runner.send_message(RECORDS, {"records": records, "raw": raw})
+        raw, traced = self._recorder.take_raw(), self._recorder.take_traced()
+        if records or raw or traced:
+            self._runner.send_message(RECORDS, {"records": records, "raw": raw, **traced})
 
     def _tell_progress(self) -> None:
         for one in self.assignments:

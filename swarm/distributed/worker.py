@@ -15,7 +15,7 @@ from gevent.queue import Queue
 from swarm.clock import wall_ns
 from swarm.distributed.part import CellPart
 from swarm.distributed.protocol import ASK, HELLO, PARTING, PARTING_S, REPLY, careful, is_question
-from swarm.distributed.recorder import Recorder
+from swarm.distributed.recorder import TRACED_PER_S, Recorder
 from swarm.distributed.shipper import Shipper
 from swarm.distributed.worker_cell import (
     assignment_of,
@@ -105,7 +105,9 @@ class Worker:
             )
         self._settings, self._images = data, images
         self._recorder.begin_study(data["slo"])
-        self._recorder.raw_left = math.ceil(data["raw_results"] / max(1, data["share"][1]))
+        of = max(1, data["share"][1])
+        self._recorder.raw_left = math.ceil(data["raw_results"] / of)
+        self._recorder.traced_per_s = math.ceil(TRACED_PER_S / of)
         return {}
 
     def _do_reach(self, data: dict[str, Any]) -> dict[str, Any]:

@@ -105,6 +105,7 @@ def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: Ima
         scheduling=study.get("scheduling", SCHEDULING),
         traffic=traffic,
         classes=classes,
+        traceparent=study.get("traceparent", 0.0),
         **{name: data[name] for name in AXES if name in Assignment.__dataclass_fields__},
     )
 

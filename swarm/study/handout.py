@@ -54,6 +54,7 @@ def hand_out(workers: Workers, endpoints: Sequence[Endpoint], images: ImageSet, 
         "slo": options.slo,
         "raw_results": options.raw_results,
         "trace": options.trace,
+        "traceparent": options.traceparent,
         "regions": prefix(),
     }
     ask_all(workers, "study", study)

@@ -17,13 +17,12 @@ SUITE = HERE / "suite" if (HERE / "suite").is_dir() else HERE.parent
 
 
 def add_path(suite: str = str(SUITE)) -> None:
-    """Make the suite's packages importable, here and in child processes."""
+    """Make the suite's packages importable, here and in child processes, before others of their names."""
     others = [
         folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder not in ("", suite)
     ]
     os.environ["PYTHONPATH"] = os.pathsep.join([suite, *others])
-    if suite not in sys.path:
-        sys.path.insert(0, suite)
+    sys.path[:] = [suite, *(folder for folder in sys.path if folder != suite)]
 
 
 add_path()

@@ -4,6 +4,8 @@ import importlib
 import sys
 from typing import NamedTuple
 
+from inferswarm import with_locust
+
 
 class Command(NamedTuple):
     """Where a command is: the room whose `__main__` takes it, by which name, and what it does."""
@@ -15,6 +17,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("swarm", "run", "run a study: master, workers on one or more hosts, emulated links"),
+    "locust": Command("inferswarm", "locust", "Locust itself: -f takes a study's name, or a file"),
     "probe": Command(
         "swarm", "probe", "show what an endpoint is, how it would be asked, and what it answers"
     ),
@@ -46,6 +49,8 @@ def main(argv: list[str] | None = None) -> int:
     if words[0] not in COMMANDS:
         print(f"inferswarm: {words[0]} is not a command: give one of {', '.join(COMMANDS)}", file=sys.stderr)
         return USAGE
+    if words[0] == "locust":
+        return with_locust.main(words[1:])
     room, name, _ = COMMANDS[words[0]]
     code: int = importlib.import_module(f"{room}.__main__").main([name, *words[1:]])
     return code

@@ -18,6 +18,8 @@ from swarm.hosts.hosts_file import HostSpec
 ROOT = Path(__file__).resolve().parents[2]
 SUPERVISOR, FACTS = "swarm/launcher/supervisor.py", "swarm/hosts/facts.py"
 OWN_SUPERVISOR = [sys.executable, "-I", "-S", str(ROOT / SUPERVISOR)]
+OWN_LOCUST = [sys.executable, "-m", "inferswarm", "locust"]
+"""Here it may be started from any folder; on an ssh host it is from the checkout's."""
 FIRST_PORT, PORTS = 20_000, 10_000
 """Tunnels' ports: below those that Linux gives to outgoing connections, which could occupy one."""
 
@@ -71,14 +73,14 @@ class Host:
         named = [f"{HOST_VARIABLE}={self.spec.name}", f"INFERSWARM_WORKER={index}"]
         if self.spec.kind == "ssh":
             port = next(self.ports)
-            worker = _worker(PYTHON, arguments, ("127.0.0.1", port))
+            worker = _worker([PYTHON, "-m", "locust"], arguments, ("127.0.0.1", port))
             # Every user of that machine can read a command line.
             secrets = sorted(name for name, value in os.environ.items() if value and VARIABLE.fullmatch(name))
             tell, told = ([f"--tell={','.join(secrets)}"], ["--told"]) if secrets else ([], [])
             there = in_checkout(self.spec, [PYTHON, "-I", "-S", SUPERVISOR, *told, *named, "--", *worker])
             tunnel = tunnel_to(port, *master)
             return [*OWN_SUPERVISOR, "--far", *tell, "--", *ssh_command(self.spec, there, tunnel)]
-        worker = _worker(sys.executable, arguments, master)
+        worker = _worker(OWN_LOCUST, arguments, master)
         return [*OWN_SUPERVISOR, *named, "--", *self._inside(worker)]
 
     def facts_command(self) -> list[str]:
@@ -93,19 +95,19 @@ class Host:
             return str(Path(path).absolute())
         whole = Path(path).resolve()
         if not whole.is_relative_to(ROOT):
-            raise UsageError(
-                f"-f {path}: host {self.spec.name} has only this checkout's files: "
-                f"put the locustfile into {ROOT}, and run inferswarm hosts prepare"
-            )
+            fix = f"put the locustfile into {ROOT}, and run inferswarm hosts prepare"
+            if not (ROOT / ".git").exists():
+                fix = "give the name of a study, or run this from a clone that the locustfile lies in"
+            raise UsageError(f"-f {path}: host {self.spec.name} has only this checkout's files: {fix}")
         return whole.relative_to(ROOT).as_posix()
 
     def _inside(self, command: list[str]) -> list[str]:
         return self._network(self.spec.name, command) if self._network else command
 
 
-def _worker(python: str, arguments: Sequence[str], master: tuple[str, int]) -> list[str]:
+def _worker(locust: Sequence[str], arguments: Sequence[str], master: tuple[str, int]) -> list[str]:
     where = ["--master-host", master[0], "--master-port", str(master[1])]
-    return [python, "-m", "locust", *arguments, "--worker", *where]
+    return [*locust, *arguments, "--worker", *where]
 
 
 def ssh_command(spec: HostSpec, remote: str, tunnel: str = "") -> list[str]:

@@ -12,6 +12,7 @@ from types import FrameType, TracebackType
 
 from reports.format import plain_lines
 from swarm.errors import UsageError
+from swarm.hosts.host import ROOT
 from swarm.hosts.hosts_file import HostSpec
 from swarm.launcher.orphans import VARIABLE
 from swarm.owner import identity
@@ -46,10 +47,16 @@ class Signals:
 
 def workers_wanted(locustfile: str) -> int:
     """By the study in a locustfile. Raises UsageError where there is none to run."""
-    if not Path(locustfile).is_file():
-        raise UsageError(f"-f {locustfile}: no such file; give a locustfile, e.g. locustfiles/step7.py")
-    command = [sys.executable, "-m", "swarm.study.describe", locustfile]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    # The suite's packages, whichever are in the folder that we are called from.
+    command = [sys.executable, "-P", "-m", "swarm.study.describe", locustfile]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path},
+    )
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise UsageError(f"-f {locustfile}: cannot be used: {said[-1]}")

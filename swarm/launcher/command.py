@@ -17,7 +17,7 @@ from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.check import HostError, check, check_all, problems
 from swarm.hosts.command import say
-from swarm.hosts.host import OWN_SUPERVISOR, PORT_TAKEN, Host
+from swarm.hosts.host import OWN_LOCUST, OWN_SUPERVISOR, PORT_TAKEN, Host
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named
 from swarm.launcher.child import (
     Signals,
@@ -28,6 +28,7 @@ from swarm.launcher.child import (
     workers_wanted,
 )
 from swarm.launcher.launch_info import BEGAN, LaunchInfo
+from swarm.launcher.locustfile import DEFAULT, locustfile_of, studies
 from swarm.launcher.orphans import new_folder
 from swarm.links.measure import differences, measure
 from swarm.links.network import Network
@@ -60,9 +61,15 @@ def parser() -> Parser:
         allow_abbrev=False,
         description="Run a study on one or more client hosts: Locust's master here, its workers there,"
         " emulated links between them and the servers where asked, and one result folder.",
-        epilog="For Locust's own options see `locust --help`.",
+        epilog="For Locust's own options see `inferswarm locust --help`.",
     )
-    made.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")
+    made.add_argument(
+        "-f",
+        "--locustfile",
+        default=DEFAULT,
+        metavar="STUDY",
+        help=f"a study: {', '.join(studies())}, or a locustfile of your own (default: %(default)s)",
+    )
     made.add_argument(
         "--workers", type=int, default=0, metavar="N", help="worker processes in all (default: the study's)"
     )
@@ -92,7 +99,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         from swarm.options.parse import add_options
 
         add_options(own)
-        own.usage = "%(prog)s -f FILE [options of the launcher, the study and Locust]"
+        own.usage = "%(prog)s [-f STUDY] [options of the launcher, the study and Locust]"
     options, rest = own.parse_known_args(argv)
     if options.workers < 0:
         raise UsageError(f"--workers {options.workers}: workers must be at least 1")
@@ -133,16 +140,17 @@ def main(argv: list[str]) -> int:
     signals = Signals()
     try:
         options, rest = parse(argv)
-        needed = workers_wanted(options.locustfile)
+        locustfile = locustfile_of(options.locustfile)
+        needed = workers_wanted(locustfile)
         profiles = profiles_of(options)
         specs = hosts_of(options.hosts, bool(profiles), options.ssh_config)
         workers = options.workers or enough(specs, needed)
-        study = ["-f", options.locustfile, "--link", options.link, *rest]
+        study = ["-f", locustfile, "--link", options.link, *rest]
         with ExitStack() as undo:
             launcher = Launcher(undo, signals, ["inferswarm", "run", *argv])
             try:
                 launcher.prepare(specs, workers, profiles)
-                return launcher.run(options.locustfile, [*study, *([] if options.web else ["--headless"])])
+                return launcher.run(locustfile, [*study, *([] if options.web else ["--headless"])])
             finally:
                 signals.over = True
     except StopSignal:
@@ -224,7 +232,7 @@ class Launcher:
         bound = ["--master", "--master-bind-host", address, "--master-bind-port", str(port)]
         if "--headless" in arguments:
             bound += ["--expect-workers", str(sum(self._counts)), "--expect-workers-max-wait", str(WORKERS_S)]
-        locust = [sys.executable, "-m", "locust", *arguments, *bound]
+        locust = [*OWN_LOCUST, *arguments, *bound]
         command = [*OWN_SUPERVISOR, f"--patience={ORDERLY_S:g}", "--", *locust]
         master = SupervisedProcess("master", command, None, self._launch(logs).to_environment())
         # Workers are released first: a master that still runs then learns that they have left.

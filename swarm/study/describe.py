@@ -12,7 +12,7 @@ def main(argv: list[str]) -> int:
     _, shapes = load_locustfile(argv[0])
     studies = [shape for shape in shapes if isinstance(shape, StudyShape)]
     if not studies:
-        print(f"{argv[0]} declares no study: add a StudyShape, as in locustfiles/step7.py", file=sys.stderr)
+        print(f"{argv[0]} declares no study: add a StudyShape, as the suite's step7 has", file=sys.stderr)
         return 2
     print(studies[0].workers)
     return 0

@@ -79,7 +79,7 @@ def is_named(target: str) -> bool:
 
 def command(endpoint: str, options: Options) -> str:
     """What measures it."""
-    made = ["locust", "-f", "locustfiles/study.py", "--headless", "--endpoint", endpoint]
+    made = ["inferswarm", "run", "--endpoint", endpoint]
     for name in REPEATED:
         made += [word for value in getattr(options, name) for word in (flag(name), value)]
     return shlex.join(made)

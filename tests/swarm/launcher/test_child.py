@@ -53,15 +53,13 @@ def test_a_study_says_how_many_workers_it_wants() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (None, "no such file; give a locustfile, e.g. locustfiles/step7.py"),
         ("import nothing_of_this_name", "cannot be used: ModuleNotFoundError: No module named"),
         ("from locust import User\nclass Mine(User):\n    pass\n", "declares no study: add a StudyShape"),
     ],
 )
-def test_a_locustfile_that_is_none(text: str | None, sentence: str, tmp_path: Path) -> None:
+def test_a_locustfile_that_is_none(text: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    if text is not None:
-        path.write_text(text)
+    path.write_text(text)
     with pytest.raises(UsageError, match=sentence):
         workers_wanted(str(path))
 

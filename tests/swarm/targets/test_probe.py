@@ -119,5 +119,5 @@ def test_the_file_says_what_was_found(tmp_path: Path) -> None:
 def test_the_command_has_what_was_given_for_the_endpoint() -> None:
     given = ("--endpoint", "a=v2+http://gpu:1/m", "--space", "a=x y", "--shape", "p=3,8,8", "--shape", "q=1")
     said = command("a=v2+http://gpu:1/m", options(*given))
-    assert said.startswith("locust -f locustfiles/study.py --headless --endpoint a=v2+http://gpu:1/m ")
+    assert said.startswith("inferswarm run --endpoint a=v2+http://gpu:1/m ")
     assert said.endswith(" --shape p=3,8,8 --shape q=1 --space 'a=x y'")

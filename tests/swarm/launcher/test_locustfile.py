@@ -1,0 +1,31 @@
+"""Studies by their names, from any folder."""
+
+from pathlib import Path
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.launcher.locustfile import FOLDER, find_locustfile, locustfile_of, studies
+
+
+def test_the_suites_studies_have_names() -> None:
+    assert studies() == ["step5a", "step6a", "step6b", "step7", "step7_contention", "step8", "study"]
+
+
+def test_a_name_is_a_study_and_a_file_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert locustfile_of("step7") == str(FOLDER / "step7.py")
+    for text in ("mine.py", "study"):
+        (tmp_path / text).touch()
+        assert locustfile_of(text) == text, "a file goes before a name"
+
+
+def test_what_is_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Locust takes more than files, and has sentences of its own.
+    assert [find_locustfile(text) for text in ("-", "https://a/b.py", "folder", "__init__")] == [
+        "-", "https://a/b.py", "folder", "__init__",
+    ]  # fmt: skip
+    with pytest.raises(UsageError) as caught:
+        locustfile_of("step9")
+    assert str(caught.value) == f"-f step9: no such file; give a locustfile, or one of {', '.join(studies())}"

@@ -31,7 +31,7 @@ def facts(checkout: Path, net: Path = NET) -> dict[str, Any]:
         "hostname": socket.gethostname(),
         "python": platform.python_version(),
         "packages": packages(),
-        "commit": commit(checkout),
+        "commit": commit(checkout) or version(),
         "cores": cores(),
         "load": round(os.getloadavg()[0], 2),
         "files_soft": soft,
@@ -64,6 +64,13 @@ def commit(checkout: Path) -> str:
     except (OSError, subprocess.CalledProcessError):
         return ""
     return found + ("+" if changed.returncode else "")
+
+
+def version() -> str:
+    """Of the installed inferswarm; empty where it is not installed."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version("inferswarm")
+    return ""
 
 
 def cores() -> int:

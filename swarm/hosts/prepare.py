@@ -1,4 +1,7 @@
-"""`inferswarm hosts prepare`: ssh hosts made ready, by a commit, and wheels where they lack internet."""
+"""`inferswarm hosts prepare`: ssh hosts made ready, by a commit, and wheels where they lack internet.
+
+An installed inferswarm, which is of no commit, sends its own files: they are laid out there as in a checkout.
+"""
 
 import os
 import shlex
@@ -10,12 +13,14 @@ from pathlib import Path
 
 from swarm.errors import UsageError
 from swarm.hosts.check import HostError, last_line, unreachable
-from swarm.hosts.facts import COMMIT_FILE
+from swarm.hosts.facts import COMMIT_FILE, version
 from swarm.hosts.host import PYTHON, ROOT, SSH_FAILED, folder, ssh_command
 from swarm.hosts.hosts_file import HostSpec
 
 WHEELS = ".wheels"
 LOCK = "requirements-client.lock"
+SENT = ("users", "swarm", "reports", "locustfiles", LOCK)
+"""What a host needs of an installed inferswarm."""
 OWN_GIT = "it has its own git checkout there, which is left as it is"
 """The note on a host that has its own git checkout: its files are not overwritten."""
 LOOK = """\
@@ -27,7 +32,7 @@ if not (3, 11) <= sys.version_info[:2] <= (3, 14):
 
 @dataclass(frozen=True)
 class CheckoutArchive:
-    """A commit, its files as tar, and wheels as tar or None; `changed` where files here differ from it."""
+    """A commit or version, its files as tar, and wheels as tar or None; `changed` where files here differ."""
 
     commit: str
     files: Path
@@ -37,20 +42,36 @@ class CheckoutArchive:
 
 def gather(folder: Path, wheels: Path | None = None, checkout: Path = ROOT) -> CheckoutArchive:
     """Pack the checkout's last commit, and the wheels of a folder, into `folder`. Raises UsageError."""
-    files = folder / "checkout.tar"
+    files, packed = folder / "checkout.tar", folder / "wheels.tar"
+    sent = pack(wheels, packed, checkout / LOCK) if wheels else None
+    if not (checkout / ".git").exists():
+        pack_installed(checkout, files)
+        return CheckoutArchive(version(), files, sent)
     commit = _git(checkout, "rev-parse", "--short=12", "HEAD")
     _git(checkout, "archive", "--format=tar", f"--output={files}", "HEAD")
-    changed = bool(_git(checkout, "status", "--porcelain"))
-    return CheckoutArchive(commit, files, pack(wheels, folder / "wheels.tar") if wheels else None, changed)
+    return CheckoutArchive(commit, files, sent, bool(_git(checkout, "status", "--porcelain")))
 
 
-def pack(wheels: Path, file: Path) -> Path:
+def pack_installed(suite: Path, file: Path) -> None:
+    """The files of an installed inferswarm that a host needs, as tar. Raises UsageError where it is none."""
+    if not (suite / LOCK).exists():
+        raise UsageError(f"{suite}: has no {LOCK}: prepare hosts from a clone, or an installed inferswarm")
+
+    def own(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        return None if entry.name.endswith("__pycache__") else entry
+
+    with tarfile.open(file, "w") as packed:
+        for name in SENT:
+            packed.add(suite / name, name, filter=own)
+
+
+def pack(wheels: Path, file: Path, lock: Path = Path(LOCK)) -> Path:
     """The folder's wheels as tar, in `file`. Raises UsageError where there are none."""
     found = sorted(wheels.glob("*.whl"))
     if not found:
         raise UsageError(
             f"--wheels {wheels}: has no wheels: fill it with "
-            f"`python -m pip download --no-deps -r requirements-client.lock -d {wheels}`"
+            f"`python -m pip download --no-deps -r {lock} -d {wheels}`"
         )
     with tarfile.open(file, "w") as packed:
         for wheel in found:

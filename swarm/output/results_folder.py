@@ -14,7 +14,7 @@ from typing import Any
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.clock import utc_now
 from swarm.errors import UsageError
-from swarm.hosts.facts import NET, commit, packages, read
+from swarm.hosts.facts import NET, commit, packages, read, version
 from swarm.hosts.host import ROOT
 from swarm.options.model import Options
 from swarm.plan.cell import PlannedRun
@@ -22,7 +22,7 @@ from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import RedactedLedger
 from swarm.sampling.gpus import find_nvml, gpu_names
 from swarm.targets.servers import Servers
-from users.backends.registry import FLOOR, backend_of, facts_of
+from users.backends.registry import FLOOR, backend_of, codec_of, facts_of
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
@@ -128,6 +128,7 @@ def asked_how(endpoint: Endpoint) -> dict[str, Any]:
     contract, settings = endpoint.contract, endpoint.settings
     told = {
         "codec": endpoint.codec,
+        "path": codec_of(endpoint).path,
         "codec_sha256": endpoint.codec_sha256,
         "server": endpoint.shares,
         "space": endpoint.space,
@@ -156,7 +157,8 @@ def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
 
 
 def fingerprint() -> dict[str, Any]:
-    """Versions, processor, kernel, and the commit; what cannot be read is left out."""
+    """Versions, processor, kernel, the commit, else inferswarm's version; what cannot be read is left out."""
+    own = commit(ROOT)
     facts = {
         "python": platform.python_version(),
         "packages": packages(),
@@ -165,7 +167,8 @@ def fingerprint() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "gpus": gpu_names(find_nvml()),
         "tcp_congestion_control": read(NET / "tcp_congestion_control"),
-        "git_commit": commit(ROOT),
+        "git_commit": own,
+        "version": "" if own else version(),
     }
     return {name: fact for name, fact in facts.items() if fact}
 

@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,26 @@ def test_wheels_are_packed(tmp_path: Path) -> None:
         assert packed.getnames() == ["small-1.0-py3-none-any.whl"]
 
 
+def test_an_installed_inferswarm_sends_its_own_files(tmp_path: Path) -> None:
+    suite, sent = tmp_path / "suite", tmp_path / "sent"
+    for name in ("users/a.py", "swarm/b.py", "swarm/__pycache__/b.pyc", "reports/c.css", "locustfiles/d.py"):
+        (suite / name).parent.mkdir(parents=True, exist_ok=True)
+        (suite / name).write_text(name)
+    (suite / "server").mkdir()
+    (suite / "requirements-client.lock").write_text(LOCKED)
+    sent.mkdir()
+    found = gather(sent, checkout=suite)
+    assert (found.commit, found.changed) == (version("inferswarm"), False)
+    with tarfile.open(found.files) as files:
+        assert {entry.name for entry in files if entry.isfile()} == {
+            "users/a.py", "swarm/b.py", "reports/c.css", "locustfiles/d.py", "requirements-client.lock",
+        }  # fmt: skip
+
+
 def test_what_cannot_be_sent_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"git says `.*not a git repository.*prepare them from a clone$"):
+    with pytest.raises(
+        UsageError, match=f"^{tmp_path}: has no requirements-client.lock: prepare hosts from a "
+    ):
         gather(tmp_path, checkout=tmp_path)
     repository(tmp_path, REQUIRED)
     with pytest.raises(UsageError) as caught:

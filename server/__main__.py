@@ -4,6 +4,7 @@ import importlib
 import sys
 
 from server.errors import SetUpError
+from server.hardware.packages import INSTALL
 
 COMMANDS = {
     "up": "server.embedded.up",
@@ -22,6 +23,9 @@ def main(argv: list[str]) -> int:
         return 0 if argv in (["-h"], ["--help"]) else 2
     try:
         return int(importlib.import_module(module).main(argv[1:]))
+    except ModuleNotFoundError as error:
+        print(f"{error.name} is not installed: {INSTALL}.", file=sys.stderr)
+        return 2
     except SetUpError as error:
         print(error, file=sys.stderr)
         return 2

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+CHECKOUT = (ROOT / "requirements.txt").exists()
+"""Whether ROOT is a checkout, and no installed package's folder."""
 IMAGE_SIZE = 224
 DIM = 512
 FP32, FP16 = "fp32", "fp16"

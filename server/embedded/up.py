@@ -31,6 +31,7 @@ from server.embedded.plans import (
 )
 from server.errors import SetUpError
 from server.hardware.device import Device, DeviceFacts, choose
+from server.hardware.packages import check_servers
 from server.hardware.probe import read_facts
 from server.models.export import current_stamp
 from server.net import is_loopback
@@ -73,6 +74,8 @@ def main(argv: list[str]) -> int:
 def run(options: argparse.Namespace, events: Events) -> None:
     """Start what the options name, announce it, and return only when every server has died."""
     chosen = wanted(options)
+    if set(chosen.servers) != {EMULATED}:
+        check_servers()
     wheel = find_wheel() if chosen.engines or chosen.profile else None
     device = find_device(options, chosen, events)
     # The device's engine in the compiled one's place.

@@ -13,7 +13,7 @@ from server.hardware import device, gpu_host
 from server.hardware.device import TENSORRT, DeviceFacts
 from server.hardware.gpu_host import line
 from server.hardware.nvml import read_gpus
-from server.hardware.packages import version_of
+from server.hardware.packages import INSTALL, version_of
 from server.hardware.probe import read_facts
 from server.triton.tritonserver import find_wheel
 
@@ -24,7 +24,6 @@ PACKAGES = (
     *("torch", "open_clip_torch", "onnx", "onnxruntime", "openvino", "numpy"),
     *("fastapi", "uvicorn"),
 )
-INSTALL = "run `pip install -r requirements.txt`"
 COMPOSE = (2, 20)
 """The first version that supports everything in server/compose.yaml."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from server.cache import cache
 from server.errors import SetUpError
-from server.spec import ROOT, ModelSpec, add_model_options, model_of
+from server.spec import CHECKOUT, ROOT, ModelSpec, add_model_options, model_of
 
 WEIGHTS = ROOT / "triton_repo" / "weights"
 
@@ -42,9 +42,9 @@ def main(argv: list[str]) -> int:
 
 
 def weights_folder() -> Path:
-    """Where exported models lie: in the checkout, or in the cache where that is not ours to write to."""
+    """Where exported models lie: in a checkout that is ours to write to, else in the cache."""
     there = WEIGHTS if WEIGHTS.exists() else WEIGHTS.parent
-    return WEIGHTS if os.access(there, os.W_OK | os.X_OK) else cache("weights")
+    return WEIGHTS if CHECKOUT and os.access(there, os.W_OK | os.X_OK) else cache("weights")
 
 
 def export(spec: ModelSpec, folder: Path, force: bool = False) -> None:

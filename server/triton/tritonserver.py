@@ -13,8 +13,18 @@ from pathlib import Path
 from server.cache import made_once
 from server.errors import SetUpError
 from server.interpreter import find_libpython, lack, this
+from server.spec import CHECKOUT, ROOT
 
-INSTALL = "run `pip install --no-deps -r requirements-triton.txt`"
+REQUIREMENT = "requirements-triton.txt"
+
+
+def how_to_install(checkout: bool = CHECKOUT, file: Path = ROOT / REQUIREMENT) -> str:
+    """The command: an installed package names no file of its own, but what stands in it."""
+    pinned = [line.partition(";")[0].strip() for line in file.read_text().splitlines() if line[:1] != "#"]
+    return f"run `pip install --no-deps {f'-r {REQUIREMENT}' if checkout else ' '.join(pinned)}`"
+
+
+INSTALL = how_to_install()
 LIBRARIES = "libraries"
 REQUESTS_A_FILE = 100
 """One request per file would cost the server half a millisecond each; a hundred per file, almost nothing.

@@ -75,8 +75,9 @@ def check_record(record: Mapping[str, Any]) -> None:
         _check_gpus(record.get("gpus") or ())
     if kind == "sample" and "samples" in record:
         raise _wrong("samples", record["samples"], "left out: how many samples are in one, only a fold says")
-    if not _are_texts(record.get("workers", ())):
-        raise _wrong("workers", record["workers"], "a list of texts")
+    for name in ("workers", "places"):
+        if not _are_texts(record.get(name, ())):
+            raise _wrong(name, record[name], "a list of texts")
     if not _least_0(record.values()):
         name = next(name for name, value in record.items() if not _least_0((value,)))
         raise _wrong(name, record[name], "nowhere negative")

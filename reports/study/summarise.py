@@ -59,6 +59,7 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     start, end = edges["start"], edges.get("end", {})
     status = end.get("status", "unfinished")
     seen = {"status": status, "workers": len(start["workers"]), "hosts": start["hosts"]}
+    seen["places"] = tuple(start.get("places") or ())
     slo = str(options.get("slo") or "")
     stated, parts = given(run.planned, options, links), _parts(run, status, end.get("note", ""), slo)
     whole = Summary(**{**planned, **stated, **seen, **parts})

@@ -58,10 +58,10 @@ class Summary(CellFields, Axes):
 
     `status` is done, aborted, failed, unfinished or not-run. `facts` are of its backend. `level` is users in
     closed-loop load; in open-loop load it is the asked arrivals per second. Its axes are as planned, such as
-    `topology`; `workers` and `hosts` are those that were there. `stages` is a `profile` as name, seconds,
-    first and last rate or users of each: `level` is then its peak. `confirming` is a run that is to
-    confirm the rate that a search found. `link_bytes_per_s` is the rate of the emulated `link`, or without
-    one the rate that --link-mbit gave.
+    `topology`; `workers` and `hosts` are those that were there, `places` the host of each worker. `stages` is
+    a `profile` as name, seconds, first and last rate or users of each: `level` is then its peak. `confirming`
+    is a run that is to confirm the rate that a search found. `link_bytes_per_s` is the rate of the emulated
+    `link`, or without one the rate that --link-mbit gave.
 
     `latency`, `service` and `send_delay` are of successes, `failed` and `timeout` of requests that failed.
     Phases, `network_ns`, `unexplained_ns` and the server's parts are means per request, which
@@ -80,6 +80,7 @@ class Summary(CellFields, Axes):
     link_bytes_per_s: float | None = None
     workers: int | None = None
     hosts: int | None = None
+    places: tuple[str, ...] = ()
     counts: RequestCounts = field(default_factory=RequestCounts)
     sent: Arrivals = field(default_factory=Arrivals)
     goodput: Goodput = field(default_factory=Goodput)

@@ -225,9 +225,9 @@ class RunWorkers:
         return [self._workers.name(worker) for worker in self.ids]
 
     @property
-    def hosts(self) -> int:
-        """How many client hosts they are on."""
-        return len({self._workers.host(worker) for worker in self.ids})
+    def places(self) -> list[str]:
+        """The client host of each."""
+        return [self._workers.host(worker) for worker in self.ids]
 
     def lost(self) -> list[str]:
         """Those that have left or gone silent since the last check."""

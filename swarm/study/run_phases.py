@@ -88,8 +88,9 @@ class RunPhases:
         self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
         self._measuring = self._cooling = self._short = False
         deps.collector.begin_phase([run.tag for run in runs], "")
+        names, places = self._run_workers.names, self._run_workers.places
         for run in runs:
-            log.event(run, "start", workers=self._run_workers.names, hosts=self._run_workers.hosts)
+            log.event(run, "start", workers=names, hosts=len(set(places)), places=places)
 
     def _seat(self) -> str:
         """The cell's workers have a part in the run; what is missing, or nothing."""

@@ -1,5 +1,6 @@
 """Where the numbers come from: endpoints, images, options, fingerprint, links and hosts of the client."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -97,9 +98,17 @@ def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[Tabl
 
 
 def hosts(study: Study) -> Table:
-    """One row for each host that client processes ran on, by what it said of itself."""
-    rows = [_host_row(host) for host in study.header.get("hosts") or ()]
+    """One row for each host that client processes ran on, by what it said of itself, or what its workers did."""
+    rows = [_host_row(host) for host in study.header.get("hosts") or _hosts_of_workers(study)]
     return table_of("Hosts", HOST_HEADS, rows, numeric=(2, 4, 5, 9, 10))
+
+
+def _hosts_of_workers(study: Study) -> list[dict[str, Any]]:
+    """Where something else than `inferswarm run` started the workers: by name, and how many at once at most."""
+    most: Counter[str] = Counter()
+    for run in study.runs:
+        most |= Counter(run.places)
+    return [{"name": name, "workers": workers} for name, workers in sorted(most.items()) if name]
 
 
 def _host_row(host: Mapping[str, Any]) -> tuple[str, ...]:

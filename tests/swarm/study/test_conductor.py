@@ -57,6 +57,7 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
     ]
     start, end = stand.records()[0], stand.records()[-1]
     assert (start["workers"], start["hosts"]) == (["w0", "w1"], 2)
+    assert start["places"] == ["host1", "host2"]
     assert (end["status"], end["note"]) == ("done", "")
     assert {r["utc"] for r in stand.records() if r["kind"] in ("run", "phase")} == {"then"}
     told = {r["kind"]: r for r in stand.records()}

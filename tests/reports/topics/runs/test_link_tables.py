@@ -58,6 +58,15 @@ def test_a_host_tells_of_itself_and_what_it_does_not_is_a_dash(tmp_path: Path) -
     ]
 
 
+def test_hosts_of_workers_that_others_started_are_named(tmp_path: Path) -> None:
+    book = example()
+    for record in book.records:
+        if record.get("event") == "start":
+            record |= {"workers": ["w0", "w1", "w2"], "hosts": 2, "places": ["node-a", "node-b", "node-a"]}
+    table = hosts(load_study(book.write(tmp_path)))
+    assert [row[:3] for row in texts(table)] == [["node-a", "–", "2"], ["node-b", "–", "1"]]
+
+
 @pytest.mark.parametrize(
     ("offset_ns", "doubt_ns", "text"), [(None, None, "–"), (2 * MS, None, "2.00"), (0, 50_000, "0 ± 0.0500")]
 )

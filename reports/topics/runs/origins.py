@@ -98,13 +98,13 @@ def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[Tabl
 
 
 def hosts(study: Study) -> Table:
-    """One row for each host that client processes ran on, by what it said of itself, or what its workers did."""
+    """One row for each host that client processes ran on, by what it or its workers said of it."""
     rows = [_host_row(host) for host in study.header.get("hosts") or _hosts_of_workers(study)]
     return table_of("Hosts", HOST_HEADS, rows, numeric=(2, 4, 5, 9, 10))
 
 
 def _hosts_of_workers(study: Study) -> list[dict[str, Any]]:
-    """Where something else than `inferswarm run` started the workers: by name, and how many at once at most."""
+    """Where others than `inferswarm run` started the workers: by name, and how many at once at most."""
     most: Counter[str] = Counter()
     for run in study.runs:
         most |= Counter(run.places)

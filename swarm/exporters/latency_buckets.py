@@ -1,4 +1,4 @@
-"""LatencyBuckets in Prometheus' two kinds of buckets, made of HDR counters: classic bounds, and powers of two."""
+"""Latencies in Prometheus' two kinds of buckets, made of HDR counters: classic bounds, and powers of two."""
 
 from dataclasses import dataclass, field
 from itertools import accumulate

@@ -175,14 +175,12 @@ def samples(sample: SampleEvent | None) -> Iterator[Metric]:
 
 
 def of_server(endpoint: str, told: Mapping[str, Any]) -> Iterator[Metric]:
-    """The server's own counters: times, counts, and executions by their size, where it tells of them."""
+    """The server's own counters: times and counts."""
     numbers = {name: value for name, value in told.items() if isinstance(value, int | float)}
     parts = {(endpoint, name[:-3]): ns / NS_PER_S for name, ns in numbers.items() if name.endswith("_ns")}
     counts = {(endpoint, name): count for name, count in numbers.items() if not name.endswith("_ns")}
-    sizes = {(endpoint, size): count for size, (count, _) in (told.get("batches") or {}).items()}
     yield metrics.SERVER_TIME.family(parts)
     yield metrics.SERVER_COUNT.family(counts)
-    yield metrics.EXECUTIONS.family(sizes)
 
 
 def held_clocks(gpu: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:

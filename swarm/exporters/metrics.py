@@ -97,9 +97,6 @@ WORKER_LAG = gauge(
 )
 SERVER_TIME = counter("inferswarm_server_seconds_total", "Time in the server, by part", ("endpoint", "part"))
 SERVER_COUNT = counter("inferswarm_server_count_total", "What the server counted", ("endpoint", "what"))
-EXECUTIONS = counter(
-    "inferswarm_server_executions_total", "Executions of the model, by images in them", ("endpoint", "batch")
-)
 PENDING = gauge(
     "inferswarm_pending_requests", "Requests waiting in the server", ("endpoint",), "pending_requests"
 )

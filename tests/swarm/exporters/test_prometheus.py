@@ -2,10 +2,14 @@
 
 import http.client
 import itertools
+import re
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +23,7 @@ from swarm.errors import UsageError
 from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
 from swarm.exporters.latency_buckets import BOUNDS_S
 from swarm.exporters.live import FRESH_S, KEEP_S, Live
+from swarm.exporters.metrics import METRICS, OF_GPUS
 from swarm.exporters.prometheus import start_exporter
 from tests.processes import free_port
 from tests.swarm.fakes import FakeClock
@@ -295,3 +300,46 @@ def test_a_page_by_a_name_of_its_own_reads_no_figures(stand: Stand) -> None:
         return reply.status
 
     assert [status(host) for host in ("evil.example", "localhost:9646", "10.0.0.7:9646")] == [421, 200, 200]
+
+
+def whole(live: Live) -> None:
+    """Tells it all that a study may tell."""
+    live.on_window(window([5_000_000] * 10, good=3, late=1, failures={"reset": 1}))
+    live.on_health(health(w0=worker(4e6, users=3)))
+    gpu = {about.field: 3 for about in OF_GPUS} | {"id": "GPU-a", "throttle_reasons": 4}
+    host = {"host_cpu_pct": 3.0, "tx_bytes_per_s": 3.0, "rx_bytes_per_s": 4.0}
+    server = {"requests": 3, "queue_ns": 4}
+    live.on_sample(sample(gpus=(gpu,), pending_requests=1, replicas={"ready": 1}, server=server, **host))
+    run: Any = SimpleNamespace(sent=SimpleNamespace(dropped=1), endpoint="onnx-grpc")
+    live.on_run_ended(RunEnded(cell=CELL, repeat=1, status="done", note="", summary=run))
+
+
+def test_what_is_told_is_what_is_described(stand: Stand) -> None:
+    whole(stand.live)
+    told = {
+        (f"{family.name}_total" if family.type == "counter" else family.name): family
+        for family in stand.live.collect()
+    }
+    for metric in METRICS:
+        family = told.pop(metric.name)
+        assert (family.type, family.documentation) == (metric.kind, metric.about)
+        assert all(set(one.labels) - {"le"} == set(metric.labels) for one in family.samples)
+    assert told == {}
+
+
+def test_the_page_of_exporters_has_the_description() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "exporters.md").read_text()
+    rows = [
+        f"| `{one.name}` | {one.kind} | {', '.join(f'`{label}`' for label in one.labels)} | {one.about} |"
+        for one in METRICS
+    ]
+    assert re.findall(r"(?m)^\| `inferswarm_\w+` \|.*$", page) == rows, "\n".join(rows)
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs Debian's package prometheus")
+def test_prometheus_own_linter_finds_nothing(stand: Stand) -> None:
+    whole(stand.live)
+    linted = subprocess.run(
+        ["promtool", "check", "metrics"], input=stand.page(), capture_output=True, text=True
+    )
+    assert (linted.returncode, linted.stdout, linted.stderr) == (0, "", "")

@@ -21,6 +21,7 @@ from grafana_foundation_sdk.models.common import (
 from grafana_foundation_sdk.models.dashboard import (
     DashboardCursorSync,
     DataSourceRef,
+    VariableOption,
     VariableRefresh,
     VariableSort,
 )
@@ -231,7 +232,8 @@ def chosen(name: str, of: str) -> dashboard.QueryVariable:
         .query(of)
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
     )
-    return made.multi(True).include_all(True).all_value(".*").sort(VariableSort.ALPHABETICAL_ASC)
+    made = made.multi(True).include_all(True).all_value(".*").sort(VariableSort.ALPHABETICAL_ASC)
+    return made.current(VariableOption(text="All", value="$__all"))
 
 
 def made() -> str:

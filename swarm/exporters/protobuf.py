@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import NativeHistogram, Sample
 
 from swarm.exporters.live import LatencyFamily
+from swarm.exporters.metrics import LATENCY
 
 CONTENT_TYPE = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 TYPES = {"counter": 0, "gauge": 1, "histogram": 4}
@@ -54,9 +55,7 @@ def _histograms(family: LatencyFamily) -> Iterator[bytes]:
     """The Metrics of histograms, each of them whole."""
     buckets = [sample for sample in family.samples if sample.name == f"{family.name}_bucket"]
     for key, some in groupby(buckets, lambda sample: tuple(v for k, v in sample.labels.items() if k != "le")):
-        yield _labels(zip(family._labelnames, key, strict=True)) + _bytes(
-            7, _histogram(some, family.native[key])
-        )
+        yield _labels(zip(LATENCY.labels, key, strict=True)) + _bytes(7, _histogram(some, family.native[key]))
 
 
 def _histogram(classic: Iterable[Sample], native: NativeHistogram) -> bytes:

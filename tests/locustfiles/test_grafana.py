@@ -79,9 +79,9 @@ class Prometheus:
         assert told["status"] == "success"
         return told["data"]
 
-    def over_time(self, query: str) -> list[dict[str, Any]]:
-        """The series of a query for a chart, from the begin until now."""
-        for name, value in VARIABLES.items():
+    def over_time(self, query: str, **chosen: str) -> list[dict[str, Any]]:
+        """The series of a query for a chart, from the begin until now; `chosen` are some of its variables."""
+        for name, value in (VARIABLES | {f"${name}": value for name, value in chosen.items()}).items():
             query = query.replace(name, value)
         found: list[dict[str, Any]] = self.get(
             "query_range", query=query, start=self.since, end=time.time(), step=1
@@ -187,6 +187,10 @@ def test_a_real_prometheus_answers_every_query(tmp_path: Path) -> None:
         the_seconds_are_those_of_the_timeline(
             classic, f'instance="127.0.0.1:{ports[0]}"', rows(emulated, "timeline.csv")
         )
+        of_cell = [query for query in queries if "$cell" in query]
+        for query in of_cell:
+            found = classic.over_time(query, endpoint=first["endpoint"], cell=first["cell"])
+            assert {series["metric"]["cell"] for series in found} == {first["cell"]}
         known = classic.get("label/endpoint/values", **{"match[]": "inferswarm_requests_total"})
         assert known == ["emulated-grpc", "pytorch-http"]
 

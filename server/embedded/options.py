@@ -251,6 +251,13 @@ def _add_triton_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="have each tritonserver write the times of every request to files there (default: no tracing)",
     )
+    parser.add_argument(
+        "--spans-url",
+        default="",
+        metavar="URL",
+        help="have each tritonserver send spans of requests with a traceparent there, as"
+        " http://collector:4318/v1/traces, in OTLP; not with --trace-dir (default: nowhere)",
+    )
 
 
 def _add_own_options(parser: argparse.ArgumentParser) -> None:

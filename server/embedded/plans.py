@@ -23,6 +23,7 @@ from server.triton.tritonserver import (
     VARIABLE,
     Wheel,
     make_backends,
+    span_options,
     trace_file,
     trace_options,
     triton_command,
@@ -62,6 +63,7 @@ class Hosting:
     queue_delay_us: int
     instances: int = 1
     trace_dir: Path | None = None
+    spans_url: str = ""
     payloads: tuple[str, ...] = (FP32,)
     device: Device = CPU_ALONE
     precision: str = FP32
@@ -189,6 +191,8 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
         trace = trace_file(hosting.trace_dir, engine)
         command += trace_options(trace)
         endpoint["trace"] = str(trace)
+    elif hosting.spans_url:
+        command += span_options(hosting.spans_url, engine)
     environ = with_libraries(os.environ, hosting.device.folders) | (compiling() if engine == INDUCTOR else {})
     return Plan(
         engine,

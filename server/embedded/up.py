@@ -173,6 +173,7 @@ def start(
         queue_delay_us=options.queue_delay_us,
         instances=options.instances,
         trace_dir=options.trace_dir and options.trace_dir.resolve(),
+        spans_url=options.spans_url,
         payloads=options.payloads,
         device=device,
         precision=options.precision,

@@ -31,6 +31,8 @@ REQUESTS_A_FILE = 100
 
 A file that is not full is written when the server gets trace settings, even the same ones again.
 """
+SELDOM = (1 << 31) - 1
+"""Of so many requests without a traceparent one is traced; 0 is no rate."""
 VARIABLE = "INFERSWARM_MODEL_CONTROL"
 """`NAME=VALUE`, as after the colon of tritonserver's own options; server/embedded/guard.py hides it."""
 NAME = "inferswarm-control"
@@ -149,6 +151,16 @@ def trace_options(file: Path) -> list[str]:
     """tritonserver's options to trace when each request was received, queued, computed and answered."""
     own = (f"triton,file={file}", f"triton,log-frequency={REQUESTS_A_FILE}")
     return [f"--trace-config={setting}" for setting in (*own, "rate=1", "level=TIMESTAMPS", "count=-1")]
+
+
+def span_options(url: str, engine: str) -> list[str]:
+    """tritonserver's options to send OpenTelemetry spans of the requests that carry a traceparent, to `url`.
+
+    It traces such a request whatever its rate, and of the others, which carry none, no more than it must.
+    """
+    own = (f"url={url}", f"resource=service.name=triton-{engine}", "bsp_schedule_delay=1000")
+    rate = ("mode=opentelemetry", f"rate={SELDOM}", "level=TIMESTAMPS", "count=-1")
+    return [f"--trace-config={setting}" for setting in (*rate, *(f"opentelemetry,{one}" for one in own))]
 
 
 def secret(environ: Mapping[str, str]) -> str:

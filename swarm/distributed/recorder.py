@@ -209,7 +209,7 @@ class Recorder:
         self._traced: list[Result] = []
         self.traced_per_s = self._traced_left = 0
         """How many Results with a traceparent to keep for `take_traced`, in each second and in this one."""
-        self._traced_in = self._untold = 0
+        self._traced_in, self._untold = -1, 0
         self._tallies: defaultdict[tuple[str, str], PhaseCounts] = defaultdict(PhaseCounts)
         self._slo: Slo | None = None
         self._limits_ns: dict[str, int] = {}

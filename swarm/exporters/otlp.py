@@ -1,9 +1,9 @@
 """An OpenTelemetry collector, to which metrics and spans are pushed over OTLP/HTTP by OpenTelemetry's SDK.
 
-Metrics are those of `Live`, which has them for Prometheus. Names and units follow OpenTelemetry's conventions,
-so that a Prometheus behind the collector has them under the names of swarm/exporters/metrics.py. A request's
-latency has no conventional name: `http.client.request.duration` begins when a request is sent, and ours when
-it should have been.
+Metrics are those of `Live`, which has them for Prometheus. Names and units follow OpenTelemetry's
+conventions, so that a Prometheus behind the collector has them under the names of swarm/exporters/metrics.py.
+A request's latency has no conventional name: `http.client.request.duration` begins when a request is sent,
+and ours when it should have been.
 """
 
 import logging
@@ -42,11 +42,8 @@ UNITS = {
     **{"_watts": "W", "_joules": "J", "_hertz": "Hz"},
 }
 """Of names that end so, by UCUM's symbols, the first that fits; the end is left out of the name."""
-BEGUN_ELSEWHERE = {
-    one.name.removesuffix("_total")
-    for one in (metrics.SERVER_TIME, metrics.SERVER_COUNT, metrics.EXECUTIONS, metrics.GPU_ENERGY)
-}
-"""Counters that others count: since when is not known."""
+COUNTED_ELSEWHERE = (f"{NAMESPACE}_server_", f"{NAMESPACE}_gpu_")
+"""How names begin of what others count: since when is not known."""
 CUMULATIVE = sdk.AggregationTemporality.CUMULATIVE
 
 
@@ -174,7 +171,7 @@ def metrics_data(families: Iterator[Metric], resource: Resource, began_ns: int, 
 def metric(family: Metric, began_ns: int, now_ns: int) -> sdk.Metric:
     """A family: its totals as a sum, its latencies as an exponential histogram, what holds now as a gauge."""
     name, unit = otlp_name(family.name)
-    began_ns = 0 if family.name in BEGUN_ELSEWHERE else began_ns
+    began_ns = 0 if family.name.startswith(COUNTED_ELSEWHERE) else began_ns
     data: Any
     if isinstance(family, LatencyFamily):
         points = [exponential(of, one, began_ns, now_ns) for of, one in family.native.items()]

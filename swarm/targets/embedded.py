@@ -53,6 +53,9 @@ def arguments(options: Options, asked: Iterable[Endpoint], model_control: bool =
     made += ["--payloads", ",".join(payloads)] if payloads[1:] else []
     made += ["--precision", options.precision] if options.given("precision") else []
     made += ["--model-control"] if model_control else []
+    # Triton traces in one way alone.
+    joined = options.otlp_url and options.traceparent and not options.trace
+    made += ["--spans-url", f"{options.otlp_url}/v1/traces"] if joined else []
     return [*made, "--only", ",".join(servers)]
 
 

@@ -230,6 +230,21 @@ def test_percentiles_of_all_workers_together_are_the_exact_ones() -> None:
     assert buckets.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
 
 
+def test_requests_with_a_traceparent_are_told_by_worker_and_those_of_no_run_are_not() -> None:
+    runner, collector, _ = collecting()
+    recorder, told = Recorder(), list[Any]()
+    recorder.traced_per_s = 9
+    collector.on_traced = lambda *heard: told.append(heard)
+    recorder.add(result(time.perf_counter_ns(), 10)._replace(trace_id="0af7651916cd43dd8448eb211c80319c"))
+    message = {"records": [], "raw": [], **recorder.take_traced(), "untold": 4}
+    runner.deliver(RECORDS, message, "w7")
+    (rows,) = message["traced"]
+    runner.deliver(RECORDS, {**message, "traced": [{**rows, "repeat": 9}]}, "w7")
+    assert [(worker, len(rows), untold) for worker, rows, untold in told] == [("w7", 1, 4), ("w7", 0, 4)]
+    runner.deliver(RECORDS, {"records": [], "raw": []}, "w7")
+    assert len(told) == 2
+
+
 def test_what_is_of_no_run_is_left_out_and_late_windows_still_count(tmp_path: Path) -> None:
     runner, collector, seen = collecting()
     recorder, kept = Recorder(), list[dict[str, Any]]()

@@ -30,7 +30,14 @@ def result(error: RequestError | None = None) -> Result:
     now = time.perf_counter_ns()
     values: dict[str, Any] = dict.fromkeys(Result._fields, 1) | OF_RUN
     values |= {"intended_ns": now, "start_ns": now + 5, "end_ns": now + 1_000_000, "phases_ns": {"send": 5}}
-    values |= {"server_ns": {}, "error": error, "abandoned": False, "request_id": "", "request_class": ""}
+    values |= {
+        "server_ns": {},
+        "error": error,
+        "abandoned": False,
+        "request_id": "",
+        "request_class": "",
+        "trace_id": "",
+    }
     return Result(**values)
 
 
@@ -97,8 +104,17 @@ def test_rows_must_be_as_long_as_each_other_and_whole() -> None:
     assert protocol.are_rows(rows)
     columns = dict(rows["columns"])
     late = {**columns, "service_ns": ["1"]}
-    for wrong in ({**columns, "user": []}, {**columns, "user": 5}, late, {"user": [1]}, [], None):
+    strange = [{**columns, "trace_id": [of]} for of in ("0af7", "A" * 32, 5, None, "0" * 33)]
+    for wrong in ({**columns, "user": []}, {**columns, "user": 5}, late, {"user": [1]}, [], None, *strange):
         assert not protocol.are_rows({**rows, "columns": wrong})
+
+
+def test_requests_with_a_traceparent_have_the_form_of_others() -> None:
+    rows = packed([result()._replace(trace_id="0af7651916cd43dd8448eb211c80319c")], 0)
+    nothing = {"records": [], "raw": []}
+    assert protocol.are_records({**nothing, "traced": rows, "untold": 3})
+    for wrong in ({"traced": rows}, {"traced": rows, "untold": -1}, {"traced": [5], "untold": 0}):
+        assert not protocol.are_records({**nothing, **wrong})
 
 
 PROGRESS_OF = {**OF_RUN, "ok": 9, "failed": 0}

@@ -38,7 +38,7 @@ def test_rows_say_what_each_request_was(recorder: Recorder, tmp_path: Path) -> N
         "encode_ns": None, "send_ns": None, "wait_ns": None, "receive_ns": None, "decode_ns": 3_000_000,
         "connect_ns": None, "server_ns": 5,
         "request_bytes": 100, "response_bytes": 10, "error": "", "abandoned": False,
-        "request_id": "", "stream_wait_ns": None, "flow_wait_ns": None, "request_class": "",
+        "request_id": "", "stream_wait_ns": None, "flow_wait_ns": None, "request_class": "", "trace_id": "",
     }  # fmt: skip
     assert (second["error"], second["server_ns"]) == ("timeout", 5)
     assert (third["error"], third["abandoned"], third["server_ns"]) == ("", True, None)
@@ -60,6 +60,28 @@ def test_what_is_written_is_what_a_study_s_frames_have(recorder: Recorder, tmp_p
         ["a/b4/c1", "w1", 3, 20, 3_000_000, "", False, ""],
         ["a/b4/c1", "w1", 0, 30, 3_000_000, "timeout", False, ""],
     ]
+
+
+def test_a_traceparent_is_told_whatever_the_phase_and_however_few_are_kept(
+    recorder: Recorder, tmp_path: Path
+) -> None:
+    recorder.raw_left, recorder.traced_per_s = 1, 2
+    ids = [f"{number:032x}" for number in range(1, 6)]
+    phases = ["warm-up", "measure", "measure", "measure", "measure"]
+    for number, (trace_id, phase) in enumerate(zip(ids, phases, strict=True)):
+        late_ns = 1_000_000_000 if number == 4 else 0
+        recorder.add(result(5_000_000 + late_ns, number, phase=phase)._replace(trace_id=trace_id))
+    recorder.add(result(6_000_000, 9))
+    told = recorder.take_traced()
+    assert [(rows["phase"], rows["columns"]["trace_id"]) for rows in told["traced"]] == [
+        ("warm-up", ids[:1]), ("measure", [ids[1], ids[4]]),
+    ]  # fmt: skip
+    assert (told["untold"], recorder.take_traced()) == (2, {})
+    store = RawResults(10)
+    for rows in recorder.take_raw():
+        store.add("w1", rows)
+    store.write(tmp_path)
+    assert list(read_requests(tmp_path)["trace_id"]) == [ids[1]]
 
 
 def test_only_the_measure_phase_and_only_so_many(recorder: Recorder, tmp_path: Path) -> None:

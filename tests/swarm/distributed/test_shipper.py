@@ -237,6 +237,16 @@ def test_the_last_seconds_windows_are_shipped_with_its_raw_results_when_told_to(
     assert len(ship.runner.sent) == 1, "nothing is sent twice"
 
 
+def test_requests_with_a_traceparent_go_along_and_how_many_more_there_were(ship: Ship) -> None:
+    ship.recorder.traced_per_s = 1
+    for user in (1, 2):
+        ship.end(user, trace_id="0af7651916cd43dd8448eb211c80319c")
+    ship.shipping.flush()
+    ((_, message, _),) = ship.runner.sent
+    assert [rows["columns"]["user"] for rows in message["traced"]] == [[1]]
+    assert (message["untold"], message["raw"]) == (1, [])
+
+
 def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have turns while many connections are looked at: the end of a phase, for one."""
     began_ns = time.perf_counter_ns()

@@ -36,14 +36,14 @@ def test_workers_are_told_all_that_options_say_of_pictures_answers_and_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = "--request-timeout 7 --min-cosine 0.85 --images p --texts t --pool-mb 3"
-    more = "--grpc-scheduling fair --raw-results 5 --trace --slo p99<=100"
+    more = "--grpc-scheduling fair --raw-results 5 --trace --traceparent 0.1 --slo p99<=100"
     told = handed_out(ONNX, options(*asked.split(), *more.split()), monkeypatch)
     assert told.pop("regions").startswith("inferswarm-")
     assert told == {
         "golden": {ONNX.space: (7 * GOLDEN).tobytes()}, "min_cosine": 0.85, "timeout_s": 7,
         "images": os.path.abspath("p"), "texts": os.path.abspath("t"), "pool_bytes": 3_000_000,
         "kinds": [], "slo": "p99<=100",
-        "scheduling": "fair", "raw_results": 5, "trace": True, "sha256": IMAGES.sha256,
+        "scheduling": "fair", "raw_results": 5, "trace": True, "traceparent": 0.1, "sha256": IMAGES.sha256,
     }  # fmt: skip
 
 

@@ -150,10 +150,10 @@ class Recording(ScriptedUser):
     sent: ClassVar[list[tuple[int, str]]] = []
 
     def request(
-        self, prepared: PreparedRequest, intended_ns: int, request_class: str = "", think_ns: int = 0
+        self, prepared: PreparedRequest, intended_ns: int, request_class: str = "", *given: Any, **named: Any
     ) -> Result:
         self.sent.append((prepared.indices[0], request_class))
-        return super().request(prepared, intended_ns, request_class, think_ns)
+        return super().request(prepared, intended_ns, request_class, *given, **named)
 
 
 def sent_by(
@@ -195,6 +195,26 @@ def test_each_class_of_a_mix_goes_through_its_own_requests(
     assert [list(sent_by(user, monkeypatch, index, 2, 5)) for index in range(2)] == [whole[::2], whole[1::2]]
     user.mine.enter("warm-up", ClosedPacer(), "another seed")
     assert [user.mine.request(n)[1] for n in range(20)] != [label for _, label in whole]
+
+
+def test_a_share_of_the_requests_carries_a_traceparent_and_others_go_as_they_are(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, fired: Fired
+) -> None:
+    sent: list[PreparedRequest] = []
+    monkeypatch.setattr(Scripted, "exchange", lambda _, one: sent.append(one) or Reply(unit(3), 1))
+    user.mine.traceparent = 0.5
+    user.mine.enter("measure", seed="seed")
+    for _ in range(1_000):
+        user._take_turn()
+    carried = [one.headers.get("traceparent", "") for one in sent]
+    ids = [event["result"].trace_id for event in fired]
+    assert carried == [f"00-{one}-{one[16:]}-01" if one else "" for one in ids]
+    assert len(set(filter(None, ids))) == len(list(filter(None, ids))) == 500
+    plain = user.mine.pool[0]
+    assert all(one is plain for one, header in zip(sent, carried, strict=True) if not header)
+    assert {one.body for one in sent} == {plain.body}
+    assert {event["result"].phases_ns == {} or event["result"].phases_ns["encode"] == 0
+            for event in fired if not event["result"].trace_id} == {True}  # fmt: skip
 
 
 def test_an_assignment_knows_how_many_users_it_has(user: ScriptedUser) -> None:

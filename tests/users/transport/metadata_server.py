@@ -1,4 +1,4 @@
-"""A gRPC server of grpcio's that answers each call with the metadata whose names begin with `x-`."""
+"""A gRPC server of grpcio's that answers each call with its metadata `x-…` and its traceparent."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,8 @@ class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]
 
 def told(request: bytes, context: Any) -> bytes:
     """Names and values, as Python writes them."""
-    return repr([tuple(one) for one in context.invocation_metadata() if one.key.startswith("x-")]).encode()
+    own = ("x-", "traceparent")
+    return repr([tuple(one) for one in context.invocation_metadata() if one.key.startswith(own)]).encode()
 
 
 def main() -> None:

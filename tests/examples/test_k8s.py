@@ -1,5 +1,6 @@
 """A study in a cluster: what its manifests promise each other, allow, and give up to be edited."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -145,7 +146,7 @@ def test_the_image_is_given_what_the_wheel_is_made_of() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     hatch = project["tool"]["hatch"]
     pinned = hatch["metadata"]["hooks"]["requirements_txt"]
-    files = {*pinned["files"], *sum(pinned.get("optional-dependencies", {}).values(), [])}
+    files = {*pinned["files"], *itertools.chain(*pinned["optional-dependencies"].values())}
     assert {"inferswarm", *hatch["build"]["targets"]["wheel"]["sources"], *files} <= copied
     (build,) = [words for words in lines if any(word.startswith("names=") for word in words)]
     names = next(word for word in build if word.startswith("names=")).split("'")[1].split("|")

@@ -131,6 +131,15 @@ def servers() -> Iterator[Panel]:
         ((per(counted("images"), counted("executions")), "{{endpoint}}"),),
     )  # fmt: skip
     yield Panel(
+        "Queue delay", "s", "How long the server may let a request wait for others to batch it with.",
+        ((f'{m.QUEUE_DELAY.name}{{cell=~"$cell"}}', "{{cell}}"),),
+    )  # fmt: skip
+    sizes = ((m.INSTANCES, "instances"), (m.MAX_BATCH, "largest batch"))
+    yield Panel(
+        "Instances and largest batch", "short", "Executions that can run at once, and images in one.",
+        tuple((f'{about.name}{{cell=~"$cell"}}', f"{{{{cell}}}} {name}") for about, name in sizes),
+    )  # fmt: skip
+    yield Panel(
         "Replicas", "short", "As Kubernetes tells of them; needs --kube-url.",
         ((f"{m.REPLICAS.name}{{{ENDPOINT}}}", "{{endpoint}} {{state}}"),),
     )  # fmt: skip

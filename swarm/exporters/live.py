@@ -90,6 +90,8 @@ class Live(Collector):
         self._workers: dict[str, tuple[float, WorkerSecond]] = {}
         self._sample: tuple[float, SampleEvent | None] = (-inf, None)
         self._run: tuple[float, tuple[str, ...]] = (-inf, ())
+        self._serving: dict[str, Mapping[str, Any]] = {}
+        """How the server is set, by the current cell; empty where it does not tell."""
 
     def on_window(self, window: WindowEvent, **_: Any) -> None:
         """A second of all workers; one that comes again adds what is new in it."""
@@ -114,7 +116,9 @@ class Live(Collector):
         self._run = (self._clock(), (sample.cell, str(sample.repeat), sample.phase))
 
     def on_phase_started(self, phase: PhaseStarted, **_: Any) -> None:
-        """Which run is under way is known at once."""
+        """Which run is under way is known at once; with its first phase comes how its server is set."""
+        if phase.serving:
+            self._serving = {phase.cell: phase.serving}
         self._run = (self._clock(), (phase.cell, str(phase.repeat), phase.phase))
 
     def on_run_ended(self, run: RunEnded, **_: Any) -> None:
@@ -128,9 +132,10 @@ class Live(Collector):
         now = self._clock()
         said = {name: one for name, (at, one) in self._workers.items() if now - at <= FRESH_S}
         sample = self._sample[1] if now - self._sample[0] <= FRESH_S else None
-        run = {self._run[1]: 1} if now - self._run[0] <= FRESH_S else {}
-        run_info = metrics.RUN_INFO.family(run)
-        for family in (*self._totals(now), *workers(said), *samples(sample), run_info):
+        run = self._run[1] if now - self._run[0] <= FRESH_S else ()
+        serving = {cell: told for cell, told in self._serving.items() if cell in run}
+        run_info = metrics.RUN_INFO.family({run: 1} if run else {})
+        for family in (*self._totals(now), *workers(said), *samples(sample), *served(serving), run_info):
             if family.samples:
                 yield family
 
@@ -181,6 +186,12 @@ def of_server(endpoint: str, told: Mapping[str, Any]) -> Iterator[Metric]:
     counts = {(endpoint, name): count for name, count in numbers.items() if not name.endswith("_ns")}
     yield metrics.SERVER_TIME.family(parts)
     yield metrics.SERVER_COUNT.family(counts)
+
+
+def served(serving: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
+    """How the server is set, by cell."""
+    for about in metrics.OF_SERVING:
+        yield about.family({(cell,): about.of(told) for cell, told in serving.items()})
 
 
 def held_clocks(gpu: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:

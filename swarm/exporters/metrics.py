@@ -100,6 +100,14 @@ SERVER_COUNT = counter("inferswarm_server_count_total", "What the server counted
 PENDING = gauge(
     "inferswarm_pending_requests", "Requests waiting in the server", ("endpoint",), "pending_requests"
 )
+INSTANCES = gauge(
+    "inferswarm_server_instances", "Executions of the model that can run at once", ("cell",), "instances"
+)
+MAX_BATCH = gauge("inferswarm_server_max_batch", "Most images in one execution", ("cell",), "max_batch")
+QUEUE_DELAY = gauge(
+    "inferswarm_server_queue_delay_seconds", "How long a request may wait for a batch", ("cell",),
+    "batching_delay_ns", 1e-9,
+)  # fmt: skip
 REPLICAS = gauge("inferswarm_replicas", "Replicas of the server, by state", ("endpoint", "state"))
 HOST_CPU = gauge(
     "inferswarm_host_cpu_ratio", "CPU of the master's machine, of all cores", (), "host_cpu_pct", 0.01
@@ -138,6 +146,8 @@ COUNTED = (IMAGES, GOOD, LATE, DROPPED)
 STANDING = (USERS, IN_FLIGHT)
 """Sums over workers."""
 OF_WORKERS = (WORKER_CPU, WORKER_LAG)
+OF_SERVING = (INSTANCES, MAX_BATCH, QUEUE_DELAY)
+"""How the server is set for a run."""
 OF_HOST = (HOST_CPU, HOST_SENT, HOST_RECEIVED)
 OF_GPUS = (
     *(GPU_UTIL, GPU_SM, GPU_MEMORY, GPU_MEMORY_SIZE, GPU_POWER, GPU_POWER_LIMIT, GPU_ENERGY),

@@ -178,7 +178,7 @@ def test_a_real_prometheus_answers_every_query(tmp_path: Path) -> None:
                 emulated.text,
                 failing.text,
             )
-        assert len(queries) == 34
+        assert len(queries) == 37
         # The last run's last seconds may have come after the last scrape.
         first, _ = rows(emulated, "cells.csv")
         for one in (classic, native):

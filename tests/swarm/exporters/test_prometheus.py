@@ -2,14 +2,10 @@
 
 import http.client
 import itertools
-import re
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +19,6 @@ from swarm.errors import UsageError
 from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
 from swarm.exporters.latency_buckets import BOUNDS_S
 from swarm.exporters.live import FRESH_S, KEEP_S, Live
-from swarm.exporters.metrics import METRICS, OF_GPUS
 from swarm.exporters.prometheus import start_exporter
 from tests.processes import free_port
 from tests.swarm.fakes import FakeClock
@@ -258,8 +253,19 @@ def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) ->
 
 
 def test_the_begin_of_a_phase_names_the_run_at_once(stand: Stand) -> None:
-    stand.live.on_phase_started(PhaseStarted(cell=CELL, repeat=1, phase="warm-up", utc="then"))
-    assert stand.scrape() == {f"inferswarm_run_info{{cell={CELL},phase=warm-up,repeat=1}}": 1}
+    begun = {"cell": CELL, "repeat": 1, "utc": "then"}
+    serving = {"instances": 2, "max_batch": 32, "batching": True, "batching_delay_ns": 20_000_000}
+    stand.live.on_phase_started(PhaseStarted(**begun, phase="warm-up", serving=serving))
+    told = {
+        f"inferswarm_server_instances{{cell={CELL}}}": 2,
+        f"inferswarm_server_max_batch{{cell={CELL}}}": 32,
+        f"inferswarm_server_queue_delay_seconds{{cell={CELL}}}": 0.02,
+    }
+    assert stand.scrape() == {**told, f"inferswarm_run_info{{cell={CELL},phase=warm-up,repeat=1}}": 1}
+    stand.live.on_phase_started(PhaseStarted(**begun, phase="measure"))
+    assert stand.scrape() == {**told, f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=1}}": 1}
+    stand.live.on_phase_started(PhaseStarted(**{**begun, "cell": "other"}, phase="warm-up"))
+    assert list(stand.scrape()) == ["inferswarm_run_info{cell=other,phase=warm-up,repeat=1}"]
 
 
 def test_a_port_in_use(stand: Stand) -> None:
@@ -300,46 +306,3 @@ def test_a_page_by_a_name_of_its_own_reads_no_figures(stand: Stand) -> None:
         return reply.status
 
     assert [status(host) for host in ("evil.example", "localhost:9646", "10.0.0.7:9646")] == [421, 200, 200]
-
-
-def whole(live: Live) -> None:
-    """Tells it all that a study may tell."""
-    live.on_window(window([5_000_000] * 10, good=3, late=1, failures={"reset": 1}))
-    live.on_health(health(w0=worker(4e6, users=3)))
-    gpu = {about.field: 3 for about in OF_GPUS} | {"id": "GPU-a", "throttle_reasons": 4}
-    host = {"host_cpu_pct": 3.0, "tx_bytes_per_s": 3.0, "rx_bytes_per_s": 4.0}
-    server = {"requests": 3, "queue_ns": 4}
-    live.on_sample(sample(gpus=(gpu,), pending_requests=1, replicas={"ready": 1}, server=server, **host))
-    run: Any = SimpleNamespace(sent=SimpleNamespace(dropped=1), endpoint="onnx-grpc")
-    live.on_run_ended(RunEnded(cell=CELL, repeat=1, status="done", note="", summary=run))
-
-
-def test_what_is_told_is_what_is_described(stand: Stand) -> None:
-    whole(stand.live)
-    told = {
-        (f"{family.name}_total" if family.type == "counter" else family.name): family
-        for family in stand.live.collect()
-    }
-    for metric in METRICS:
-        family = told.pop(metric.name)
-        assert (family.type, family.documentation) == (metric.kind, metric.about)
-        assert all(set(one.labels) - {"le"} == set(metric.labels) for one in family.samples)
-    assert told == {}
-
-
-def test_the_page_of_exporters_has_the_description() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "exporters.md").read_text()
-    rows = [
-        f"| `{one.name}` | {one.kind} | {', '.join(f'`{label}`' for label in one.labels)} | {one.about} |"
-        for one in METRICS
-    ]
-    assert re.findall(r"(?m)^\| `inferswarm_\w+` \|.*$", page) == rows, "\n".join(rows)
-
-
-@pytest.mark.skipif(not shutil.which("promtool"), reason="needs Debian's package prometheus")
-def test_prometheus_own_linter_finds_nothing(stand: Stand) -> None:
-    whole(stand.live)
-    linted = subprocess.run(
-        ["promtool", "check", "metrics"], input=stand.page(), capture_output=True, text=True
-    )
-    assert (linted.returncode, linted.stdout, linted.stderr) == (0, "", "")

@@ -11,7 +11,6 @@ from users.load.mix import ClassSequence
 HEADER = "traceparent"
 SPAN_AT = 16
 """Where in a trace's id the client's own span id begins: one id finds both."""
-FEWEST, TO_CARRY = 0.000_1, "give a share from 0.0001 to 1, or 0 for none"
 
 
 class TraceIds:

@@ -2,6 +2,7 @@
 
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ from swarm.events import StudyEnded
 from swarm.exporters import otlp
 from swarm.exporters.otlp import NotTaken, OtelCollector, OtlpMetrics, open_otlp, resource_of
 from swarm.exporters.otlp_spans import AT_ONCE, OtlpSpans
+from swarm.targets.embedded import arguments
+from swarm.targets.endpoints import FIVE, chosen
 from tests.processes import free_port
 from tests.swarm.exporters.otlp_receiver import Receiver, receiving, values_of
 from tests.swarm.fakes import FakeClock
 from tests.swarm.followed import Followed, Heard
+from tests.swarm.options.test_parse import options
 from tests.swarm.output.test_dispatch import BOOK, TAG, a_run
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -234,3 +238,39 @@ def test_waiting_for_a_collector_leaves_others_their_turn(
     assert (str(pushing.exception), turns) == (
         f"{receiver.url} does not take spans (HTTP status 503 Service Unavailable)", 5
     )  # fmt: skip
+
+
+def test_requests_that_workers_only_counted_are_told_of_in_the_notices() -> None:
+    study = Followed(HEADER, Heard())
+    start, *body, end = a_run(1)
+    study.tell(start, *body)
+    for _ in range(2):
+        study.dispatcher.on_traced("w7", [], 3)
+    study.tell(end)
+    said = "6 requests with a traceparent were more than 1,000 a second, and were not told of."
+    assert study.dispatcher.finish() == [said]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "collector:4318",
+        "ftp://c:1",
+        "http://",
+        "http://u:p@c:4318",
+        "http://c:4318/v1/traces",
+        "http://c:1/?a=b",
+    ],
+)
+def test_a_url_that_is_none_of_a_collector(value: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"--otlp-url {value}: give a URL such as http://coll")):
+        options("--otlp-url", value)
+
+
+def test_servers_started_here_send_their_spans_there_where_requests_can_carry_a_traceparent() -> None:
+    def told(*words: str) -> list[str]:
+        asked = options("--emulate", "a100", "--otlp-url", "http://c:4318/", *words)
+        return arguments(asked, chosen(FIVE, asked))
+
+    assert " --spans-url http://c:4318/v1/traces " in f"{' '.join(told('--traceparent', '0.5'))} "
+    assert "--spans-url" not in {*told(), *told("--traceparent", "0.5", "--trace")}

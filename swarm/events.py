@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from locust.event import EventHook
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -78,8 +78,9 @@ class WindowEvent(ClientSecond):
 class SampleEvent(SampledSecond):
     """What the master sampled in one second of a run; `second` is Unix time.
 
-    `gpus` are the readings of each GPU, `server` its counters since it started, `replicas` what Kubernetes
-    says of them, `missing` what could not be read, and why.
+    `gpus` are the readings of each GPU, `server` its counters since it started, `server_cpu` how long its
+    machine's processors were wanted and stolen, `replicas` what Kubernetes says of them, `missing` what could
+    not be read, and why.
     """
 
     second: int
@@ -87,6 +88,7 @@ class SampleEvent(SampledSecond):
     server: Mapping[str, Any]
     replicas: Mapping[str, int]
     missing: tuple[str, ...]
+    server_cpu: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +116,28 @@ class HealthEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StudyStarted:
+    """A study begins, as the header of its ledger says: what is planned, and what it runs on.
+
+    `links` are the emulated ones, each with what was asked of it and what was measured; `hosts` those of the
+    clients. `endpoints` and `backends` are by name.
+    """
+
+    name: str
+    title: str
+    size: str
+    utc: str
+    plan: tuple[Record, ...]
+    options: Mapping[str, Any]
+    endpoints: Mapping[str, Mapping[str, Any]]
+    backends: Mapping[str, Mapping[str, Any]]
+    images: Mapping[str, Any]
+    fingerprint: Mapping[str, Any]
+    hosts: tuple[Mapping[str, Any], ...]
+    links: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunStarted:
     """A run begins: `plan` is all that is planned until now, `planned` its own entry."""
 
@@ -128,12 +152,34 @@ class RunStarted:
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseStarted:
-    """A phase of a run begins: warm-up, measure or drain."""
+    """A phase of a run begins: warm-up, measure or drain.
+
+    With a run's first phase comes what was found before it: `serving` is what the server says of the model as
+    it is set for the run, `reloaded` the endpoints whose models were loaded again for that, and `first_calls`
+    how long the first requests of each batch size took.
+    """
 
     cell: str
     repeat: int
     phase: str
     utc: str
+    serving: Mapping[str, Any] = field(default_factory=dict)
+    reloaded: tuple[str, ...] = ()
+    first_calls: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedEvent:
+    """Requests of a worker that carried a `traceparent`, in the phase in which they began, once they ended.
+
+    `columns` are those of results.parquet, by name, of equal lengths.
+    """
+
+    cell: str
+    repeat: int
+    phase: str
+    worker: str
+    columns: Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +201,8 @@ class StudyEnded:
     """A study is over, and its report written to `folder`.
 
     `status` is complete, interrupted or failed, `code` what the process exits with. `runs` are the Summaries
-    of those that were begun, in order, each with its limit and caveats.
+    of those that were begun, in order, each with its limit and caveats. `operators` are the times of the
+    model's operators, where they were profiled.
     """
 
     name: str
@@ -164,13 +211,16 @@ class StudyEnded:
     reason: str
     code: int
     runs: tuple[Summary, ...] = ()
+    operators: Mapping[str, Any] = field(default_factory=dict)
 
 
 window = StudyEvent[WindowEvent]("window")
 sample = StudyEvent[SampleEvent]("sample")
 health = StudyEvent[HealthEvent]("health")
+study_started = StudyEvent[StudyStarted]("study")
 run_started = StudyEvent[RunStarted]("run")
 phase_started = StudyEvent[PhaseStarted]("phase")
+traced = StudyEvent[TracedEvent]("traced")
 run_ended = StudyEvent[RunEnded]("run")
 verdict: StudyEvent[Verdict] = StudyEvent("verdict")
 study_ended = StudyEvent[StudyEnded]("study")

@@ -28,10 +28,20 @@ Heard = tuple[str, Callable[..., Any], str, Any]
 
 
 class Mailbox:
-    """The events of one owner of listeners, heard in order by a greenlet of its own."""
+    """The events of one owner of listeners, heard in order by a greenlet of its own.
 
-    def __init__(self, name: str, say: Callable[[str], None], failed: Callable[[str], None]) -> None:
-        self._name, self._say, self.failed = name, say, failed
+    `failed` is called with its first error; `missed` says what it heard and could not pass on, or nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        say: Callable[[str], None],
+        failed: Callable[[str], None] = lambda fault: None,
+        missed: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._name, self._say, self.failed, self._missed = name, say, failed, missed
+        self._told_missed = False
         self._waiting: Queue[Heard | None] = Queue(MOST_WAITING)
         self._busy = False
         self.given = self.dropped = self.raised = 0
@@ -62,6 +72,9 @@ class Mailbox:
                 listener(**{argument: told})
             except (Exception, SystemExit) as error:
                 self._failed(name, error)
+            if not self._told_missed and (missed := self._missed()):
+                self._told_missed = True
+                self._say(f"inferswarm: {missed}")
             self._busy = False
 
     def _failed(self, name: str, error: BaseException) -> None:
@@ -95,21 +108,23 @@ class Mailbox:
         given = plural(self.given, "event")
         lost = [f"{self.dropped} of {given} dropped"] if self.dropped else []
         lost += [f"{self.raised} of {given} raised an error, the first: {self.error}"] if self.raised else []
-        return f"{self._name} missed events: {'; '.join(lost)}." if lost else ""
+        own = [f"{self._name} missed events: {'; '.join(lost)}."] if lost else []
+        return " ".join(filter(None, [*own, self._missed()]))
 
 
 class Delivery:
     """Takes the events of one study to the listeners that there are when it begins.
 
     Listeners that are methods belong to their object, functions to their module: the listeners of one owner
-    share a mailbox.
+    share a mailbox. One of our `own` may have a `name`, `failed`, which is told of its first error, and
+    `missed`, which returns a sentence on what it could not pass on since the study began, or nothing.
     """
 
     def __init__(
         self, say: Callable[[str], None], hooks: Mapping[str, StudyEvent[Any]], own: Sequence[object] = ()
     ) -> None:
         self._say = say
-        self._failed = {id(one): one.failed for one in own if hasattr(one, "failed")}
+        self._own = {id(one) for one in own}
         self._boxes: dict[int | str, Mailbox] = {}
         self._heard: dict[str, list[tuple[Mailbox, Callable[..., Any], str]]] = {}
         for name, hook in hooks.items():
@@ -122,8 +137,10 @@ class Delivery:
         module = str(getattr(listener, "__module__", ""))
         key: int | str = module if owner is None else id(owner)
         if key not in self._boxes:
-            name = module_name(module) if owner is None else type(owner).__name__
-            self._boxes[key] = Mailbox(name, self._say, self._failed.get(id(owner), lambda fault: None))
+            ours = owner if id(owner) in self._own else None
+            name = module_name(module) if owner is None else getattr(ours, "name", type(owner).__name__)
+            asked = {one: getattr(ours, one) for one in ("failed", "missed") if hasattr(ours, one)}
+            self._boxes[key] = Mailbox(name, self._say, **asked)
         return self._boxes[key]
 
     def fire(self, name: str, told: Any) -> None:

@@ -15,6 +15,7 @@ from reports.gates.require import GateError
 from reports.gates.thresholds import VERDICTS
 from reports.ledger.ledger import Record, tag_of
 from reports.summary.summary import Summary
+from swarm.distributed.recorder import TRACED_PER_S
 from swarm.events import (
     HOOKS,
     DurationPercentiles,
@@ -25,6 +26,8 @@ from swarm.events import (
     SampleEvent,
     StudyEnded,
     StudyEvent,
+    StudyStarted,
+    TracedEvent,
     WindowEvent,
     WorkerSecond,
 )
@@ -32,7 +35,9 @@ from swarm.output.delivery import Delivery
 from swarm.output.run_fold import LiveSecond, RunFold
 
 END = "_replicas"
-"""Prefix of the names of figures about replicas."""
+"""End of the names of figures about replicas."""
+BEFORE_PHASES = ("serving", "cold")
+"""Kinds of records that tell what a run's first phase begins with."""
 logger = logging.getLogger("inferswarm")
 
 
@@ -46,6 +51,10 @@ class Dispatcher:
         self._delivery = Delivery(say, {})
         self._follows = False
         self._runs: list[Summary] = []
+        self._operators: Record = {}
+        self._before_phase: list[Record] = []
+        """What was found since the last phase began."""
+        self._untold = 0
         fold.listeners.append(self._on_second)
 
     def begin(self, header: Record, own: Sequence[object] = ()) -> None:
@@ -55,8 +64,11 @@ class Dispatcher:
         why no more events come.
         """
         self._delivery, self._runs = Delivery(self._say, self._hooks, own), []
-        self._follows = True
-        self._fold.follow(header)
+        self._follows, self._untold = True, 0
+        self._operators, self._before_phase = {}, []
+        with self._following():
+            self._fold.follow(header)
+            self._fire("study_started", study_started(header))
 
     def on_record(self, record: Record) -> None:
         """Any record of the ledger, as it is written; raises nothing."""
@@ -65,6 +77,12 @@ class Dispatcher:
         with self._following():
             self._fold.on_record(record)
             self._tell(record)
+
+    def on_traced(self, worker: str, found: Sequence[Record], untold: int) -> None:
+        """Requests with a traceparent, and how many more there were than are told."""
+        self._untold += untold
+        for rows in found if self._follows else ():
+            self._fire("traced", TracedEvent(**rows, worker=worker))
 
     @contextmanager
     def _following(self) -> Iterator[None]:
@@ -81,7 +99,11 @@ class Dispatcher:
     def _tell(self, record: Record) -> None:
         tag = {name: record[name] for name in ("cell", "repeat") if name in record}
         if record["kind"] == "phase":
-            self._fire("phase_started", PhaseStarted(**tag, phase=record["phase"], utc=record["utc"]))
+            self._fire("phase_started", self._phase_started(record, tag))
+        elif record["kind"] in BEFORE_PHASES:
+            self._before_phase.append(record)
+        elif record["kind"] == "operators":
+            self._operators = without(record, "kind")
         elif record["kind"] == "run" and record["event"] == "start":
             self._fire("run_started", self._started(record, tag))
         elif record["kind"] == "run":
@@ -95,6 +117,21 @@ class Dispatcher:
         planned = next(entry for entry in plan if tag_of(entry) == tag_of(record))
         about = {"utc": record["utc"], "workers": tuple(record["workers"]), "hosts": record["hosts"]}
         return RunStarted(**tag, **about, planned=planned, plan=tuple(plan))
+
+    def _phase_started(self, record: Record, tag: Mapping[str, Any]) -> PhaseStarted:
+        """With what was found before it, and not before an earlier one: of its own run, or of no one's."""
+        waiting, of = self._before_phase, tag_of(tag)
+        found = [one for one in waiting if tag_of({**tag, **one}) == of]
+        self._before_phase = [one for one in waiting if tag_of({**tag, **one}) != of]
+        serving: Record = next((one for one in found if one["kind"] == "serving"), {})
+        return PhaseStarted(
+            **tag,
+            phase=record["phase"],
+            utc=record["utc"],
+            serving=without(serving, "kind", *tag, "reloaded"),
+            reloaded=tuple(serving.get("reloaded") or ()),
+            first_calls=tuple(without(one, "kind") for one in found if one["kind"] == "cold"),
+        )
 
     def _on_second(self, second: LiveSecond) -> None:
         if not self._delivery.wanted:
@@ -118,14 +155,17 @@ class Dispatcher:
         self._delivery.settle()
         late = self._fold.late if self._delivery.wanted else 0
         said = [f"{plural(late, 'record')} came too late for events."] if late else []
+        if self._untold:
+            rest = f"than {TRACED_PER_S:,} a second, and were not told of"
+            said.append(f"{plural(self._untold, 'request')} with a traceparent were more {rest}.")
         return [*self._delivery.losses, *said]
 
     def ended(self, told: StudyEnded) -> None:
-        """The study is judged and reported; `told` lacks its runs."""
+        """The study is judged and reported; `told` lacks its runs and operators."""
         missed = self._delivery.losses
         for verdict in self._verdicts(told.folder):
             self._fire("verdict", verdict)
-        self._fire("study_ended", replace(told, runs=tuple(self._runs)))
+        self._fire("study_ended", replace(told, runs=tuple(self._runs), operators=self._operators))
         self._delivery.settle()
         for loss in self._delivery.losses:
             if loss not in missed:
@@ -144,6 +184,20 @@ class Dispatcher:
         except GateError as error:
             self._say(f"inferswarm: the event with the verdicts failed: {error}")
             return ()
+
+
+def study_started(header: Record) -> StudyStarted:
+    """What the header of a study's ledger says; older ones, and such as tests make, do not say all of it."""
+    by_name = ("options", "endpoints", "backends", "images", "fingerprint")
+    about: dict[str, Any] = {name: header.get(name) or {} for name in by_name}
+    about |= {name: tuple(header.get(name) or ()) for name in ("plan", "hosts", "links")}
+    about |= {name: header.get(name, "") for name in ("title", "size")}
+    return StudyStarted(name=header.get("study", ""), utc=header["started_utc"], **about)
+
+
+def without(record: Record, *names: str) -> dict[str, Any]:
+    """A record but for some of its fields."""
+    return {name: value for name, value in record.items() if name not in names}
 
 
 def window_event(second: LiveSecond, row: TimelineSecond) -> WindowEvent:
@@ -210,6 +264,7 @@ def sample_event(sample: Record, row: TimelineSecond) -> SampleEvent:
         server=sample.get("server") or {},
         replicas={name.removesuffix(END): sample[name] for name in sample if name.endswith(END)},
         missing=tuple(sample.get("missing") or ()),
+        server_cpu=sample.get("server_cpu") or {},
     )
 
 

@@ -44,6 +44,8 @@ class Conductor:
         self._step_s = 0.0
         self._warm = set[Warm]()
         """What has been warmed up since its model was loaded."""
+        self._reloaded = dict[Tag, list[str]]()
+        """Endpoints whose models were loaded again for a run under way."""
         self._shared = set[Tag]()
         """Runs under way whose model others ask at the same time."""
 
@@ -93,7 +95,9 @@ class Conductor:
     def _set_up(self, run: PlannedRun) -> None:
         for code, text in self._deps.caveats_of(run.cell.endpoint):
             self._log.caveat(run, code, text)
-        for endpoint in self._deps.set_up(run.cell):
+        loaded = self._deps.set_up(run.cell)
+        self._reloaded[run.tag] = [endpoint.name for endpoint in loaded]
+        for endpoint in loaded:
             # It had to load its model for that, and is cold again.
             for call in self._deps.first_calls.forget(endpoint):
                 self._log.cold(call)
@@ -123,7 +127,8 @@ class Conductor:
         current.ask("cell", {"cells": [self._task(run) for run in runs]}, PREPARE_S)
         for run in runs:
             told = self._deps.serving(run.cell.endpoint)
-            self._log.add("serving", run, **told)
+            loaded = self._reloaded.pop(run.tag, [])
+            self._log.add("serving", run, **told, **({"reloaded": loaded} if loaded else {}))
             self._read_memory(run, "before")
             self._call_first(run, told)
         self._shared = self._share_models(runs)

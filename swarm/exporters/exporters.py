@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from swarm.exporters.json_lines import open_json_lines
 from swarm.options.model import Options
 
 
@@ -12,10 +13,21 @@ def open_exporters(options: Options) -> list[Any]:
     cannot reach what it exports to, or listen.
     """
     opened: list[Any] = []
+    if options.json_lines:
+        opened.append(open_json_lines(options.json_lines))
     if options.prometheus_port:
         from swarm.exporters.live import Live
         from swarm.exporters.prometheus import start_exporter
 
         opened.append(live := Live())
         start_exporter(options.prometheus_host, options.prometheus_port, live)
+    if options.influx_url:
+        # Its package takes a quarter of a second to import.
+        from swarm.exporters.influx import open_influx
+
+        opened.append(open_influx(options.influx_url, options.tls_ca))
+    if options.otlp_url:
+        from swarm.exporters.otlp import open_otlp
+
+        opened += open_otlp(options.otlp_url, traced=options.traceparent > 0)
     return opened

@@ -331,10 +331,21 @@ class Options:
         help="Keep up to this many single results in results.parquet; 0 keeps none")
     tables: bool = switch(OUTPUT,
         help="Print the report's tables at the end, below the summary")
+    traceparent: float = number(OUTPUT, float, 0, 0, 1, in_form=False, unset=NONE,
+        help="Send a W3C traceparent with this share of the requests, from 0 to 1, for servers' spans")
+    otlp_url: str = text(OUTPUT, "URL", read=values.collector_url, unset=NONE,
+        help="Push live metrics, and spans for --traceparent, to an OpenTelemetry collector over HTTP, e.g."
+        " http://collector:4318")
     prometheus_port: int = number(OUTPUT, int, 0, 0, 65_535, "must be 0 to 65535", in_form=False, unset=NONE,
         help="Serve live metrics to Prometheus on this port")
     prometheus_host: str = text(OUTPUT, "HOST", "127.0.0.1",
         help="Listen on this address for --prometheus-port")
+    json_lines: str = text(OUTPUT, "PLACE", read=values.file_or_stdout, unset=NONE,
+        help="Write each event of the study as a line of JSON to the end of this file; - is standard output,"
+        " which then has nothing else")
+    influx_url: str = text(OUTPUT, "URL", read=values.influx_url, unset=NONE,
+        help="Write every second's figures in line protocol to this URL, e.g. http://influx:8086/write?db=load"
+        " or http://influx:8086/api/v2/write?org=ORG&bucket=BUCKET, token in INFERSWARM_INFLUX_TOKEN")
     # fmt: on
 
     @property
@@ -395,7 +406,11 @@ AXES: Mapping[str, AxisOption] = {
     one.name: option.axis for one in fields(Options) if (option := one.metadata.get("option")) and option.axis
 }
 
+FLAGS: Mapping[str, str] = {
+    one.name: option.flag for one in fields(Options) if (option := one.metadata.get("option"))
+}
+
 
 def flag(name: str) -> str:
     """`onnx_http_url` as it is typed: `--onnx-http-url`."""
-    return known_options()[name].flag or "--" + name.replace("_", "-")
+    return FLAGS.get(name) or "--" + name.replace("_", "-")

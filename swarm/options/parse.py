@@ -10,7 +10,7 @@ from reports.caveats.rate_bound import BY_SLO
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import TLS, Option, Options, flag, known_options
-from swarm.options.values import PEM, fault
+from swarm.options.values import PEM, SecretError, fault
 from users.backends.registry import model_options, url_options
 from users.load.assignment import LIBRARY
 from users.load.mix import mix_of
@@ -89,7 +89,8 @@ def value_of(name: str, option: Option, told: Any) -> Any:
     try:
         return option.read(text) if text.strip() else option.default
     except ValueError as error:
-        raise UsageError(f"{flag(name)} {text}: {error}") from error
+        shown = "" if isinstance(error, SecretError) else f" {text}"
+        raise UsageError(f"{flag(name)}{shown}: {error}") from error
 
 
 def changes(first: Options, now: Options) -> list[str]:

@@ -6,6 +6,7 @@ import re
 import ssl
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from reports.ledger.axes import Topology
 from users.tls import Security, new_context
@@ -14,6 +15,12 @@ MOST_PER_S = 100_000
 PEM = "name a file in PEM form"
 Reader = Callable[[str], Any]
 MOST = 2**63
+INFLUX_TOKEN = "INFERSWARM_INFLUX_TOKEN"
+"""The variable with the token of the receiver of --influx-url."""
+
+
+class SecretError(ValueError):
+    """A text with a secret in it, which must not be quoted."""
 
 
 def number(kind: type[float], least: float, most: float = MOST, give: str = "") -> Reader:
@@ -99,6 +106,40 @@ def kubernetes_name(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", text):
         raise ValueError("give a Kubernetes name: a to z, 0 to 9, - and .")
     return text
+
+
+def collector_url(text: str) -> str:
+    """Where an OpenTelemetry collector is; signals' paths are added to it. Secrets belong into headers."""
+    give = "give a URL such as http://collector:4318, without a user, a query or /v1/…"
+    try:
+        parts = urlsplit(text.strip())
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        raise ValueError(give) from None
+    if not known or parts.username is not None or parts.query or parts.fragment or "/v1/" in parts.path:
+        raise ValueError(f"{give}; tokens are taken from OTEL_EXPORTER_OTLP_HEADERS")
+    return text.strip().rstrip("/")
+
+
+def file_or_stdout(text: str) -> str:
+    """`-`, or the place of a file, kept as it is found from anywhere."""
+    return text if text == "-" else os.path.abspath(text)
+
+
+def influx_url(text: str) -> str:
+    """Where points are written, database or bucket and all; a user or a token is no part of it."""
+    give = "give http://HOST:8086/write?db=NAME or http://HOST:8086/api/v2/write?org=ORG&bucket=BUCKET"
+    try:
+        parts = urlsplit(text.strip())
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        asked = parse_qs(parts.query)
+    except ValueError:
+        raise ValueError(give) from None
+    if "@" in text or {"u", "p", "token"} & asked.keys():
+        raise SecretError(f"holds a secret; leave it out, and export the token as {INFLUX_TOKEN}")
+    if not known or not parts.path.rstrip("/").endswith(("/write", "/write_lp")) or parts.fragment:
+        raise ValueError(give)
+    return text.strip()
 
 
 def readable(text: str) -> str:

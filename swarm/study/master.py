@@ -102,6 +102,7 @@ class Master:
         self._fold.listeners.append(lambda second: self._gate.on_second(second))
         self._events = Dispatcher(self._fold, self._say)
         self._collector.listeners.append(self._events.on_record)
+        self._collector.on_traced = self._events.on_traced
         follow_study(environment, self._collector.listeners)
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
@@ -112,6 +113,8 @@ class Master:
     def prepare(self) -> None:
         """All checks before any load. Raises UsageError with one sentence."""
         options = self._options = self._resolved()
+        # First: standard output may be for an exporter alone.
+        self._exporters = open_exporters(options)
         # Refused before servers start; every press of Start reads it again.
         Gate.of(options, self._say)
         self._launch.check_links(options.links)
@@ -123,7 +126,6 @@ class Master:
             self.images = load_images(options.images, options.texts, options.pool_bytes, options.kinds)
         except ImageSetError as error:
             raise UsageError(str(error)) from error
-        self._exporters = open_exporters(options)
         check_metrics(options.urls, options.security, options.dcgm_metrics_url)
         if self._environment.web_ui is None:
             check_cells(self._study, possible(asked, options), options)

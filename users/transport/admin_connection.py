@@ -106,13 +106,14 @@ class AdminConnection:
             return parsed(self.get(path))
 
     def ask(self, method: str, path: str, body: Any = None, control: bool = False) -> Told:
-        """The answer to a request without a body, or with one as JSON. Raises RequestError.
+        """The answer to a request without a body, with bytes, or with one as JSON. Raises RequestError.
 
         `control`: it changes the server, and carries the secret for that.
         """
-        given = b"" if body is None else json.dumps(body).encode()
+        is_json = body is not None and not isinstance(body, bytes)
+        given = json.dumps(body).encode() if is_json else body or b""
         named = control_header() if control else {}
-        named |= {"Content-Type": "application/json"} if given else {}
+        named |= {"Content-Type": "application/json"} if is_json else {}
         with translated():
             try:
                 with gevent.Timeout(self._timeout_s):

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,13 +73,14 @@ def words(tree: ast.Module) -> Iterator[str]:
                 yield f"{name}()"
 
 
-def named_by(word: str, asking: bool = True) -> set[str]:
+@cache
+def named_by(word: str, asking: bool = True) -> frozenset[str]:
     """The backends that a text names, or a name, which is told by its brackets; `asking`: in ASKING."""
     lower = word.lower() if word.endswith("()") else word
     sure = {name for name in (*UNMISTAKABLE, FAMILY) if re.search(rf"(?<![a-z]){name}(?![a-z])", lower)}
     others = {*backends(), "null"} - {*AMBIGUOUS}
     found = {name for name in others if re.fullmatch(rf"{name}([-_]\S*)?", word)}
-    return sure | found | ({word} & {*AMBIGUOUS} if asking else set())
+    return frozenset(sure | found | ({word} & {*AMBIGUOUS} if asking else set()))
 
 
 def test_a_backend_is_named_in_its_own_file_alone() -> None:

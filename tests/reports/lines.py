@@ -1,6 +1,7 @@
 """The lines of synthetic ledgers, one function for each kind."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from reports.histogram import codec
@@ -14,6 +15,12 @@ Record = dict[str, Any]
 
 def encoded(values_ns: Sequence[int]) -> str:
     """A histogram of some durations as the ledger holds it."""
+    return _encoded(tuple(values_ns))
+
+
+@lru_cache(maxsize=512)
+def _encoded(values_ns: tuple[int, ...]) -> str:
+    """Kept, since runs of made-up studies are mostly alike."""
     return codec.encoded_ns(values_ns)[0]
 
 

@@ -1,5 +1,6 @@
 """Summaries by hand: any figure of a part by the name that it has in cells.csv, `_ns` in place of `_ms`."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -41,9 +42,7 @@ def changed(run: Summary, **figures: Any) -> Summary:
         if (name := f"server_{part}_ns") in figures:
             base = figures.get("server_parts", run.server.parts)
             figures["server_parts"] = with_part(base, part, figures.pop(name))
-    for name, value in figures.items():
-        run = at_path(run, PLACES.get(name, name).split("."), value)
-    return run
+    return with_values(run, {PLACES.get(name, name): value for name, value in figures.items()})
 
 
 def with_part(parts: Any, part: str, value: float | None) -> dict[str, float]:
@@ -53,6 +52,13 @@ def with_part(parts: Any, part: str, value: float | None) -> dict[str, float]:
     return kept if value is None else {**kept, part: value}
 
 
-def at_path(thing: Any, path: list[str], value: Any) -> Any:
-    first, *rest = path
-    return replace(thing, **{first: at_path(getattr(thing, first), rest, value) if rest else value})
+def with_values(thing: Any, values: Mapping[str, Any]) -> Any:
+    """The same with values at paths such as `server.cold.share`; each part is made again once."""
+    whole = {path: value for path, value in values.items() if "." not in path}
+    of_parts: dict[str, dict[str, Any]] = {}
+    for path, value in values.items():
+        part, _, rest = path.partition(".")
+        if rest:
+            of_parts.setdefault(part, {})[rest] = value
+    parts = {part: with_values(getattr(thing, part), own) for part, own in of_parts.items()}
+    return replace(thing, **whole, **parts)

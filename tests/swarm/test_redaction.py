@@ -101,16 +101,28 @@ def test_a_token_like_a_ledgers_own_words_breaks_none(
     assert json.loads((tmp_path / "ledger.jsonl").read_text()) == record
 
 
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
-    monkeypatch.setattr("sys.argv", ["locust"])  # Locust's page reads it for its options
+@pytest.fixture(scope="module")
+def argv() -> Iterator[None]:
+    """Locust's page reads its options there."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.argv", ["locust"])
+        yield
+
+
+def made_app() -> Flask:
     ui = web_ui(runner=True)
     open_page(ui)
     assert ui.app is not None
     return ui.app
 
 
-def test_pages(token: None, app: Flask) -> None:
+@pytest.fixture(scope="module")
+def app(argv: None) -> Flask:
+    return made_app()
+
+
+def test_pages(token: None, argv: None) -> None:
+    app = made_app()
     app.add_url_rule("/says", "says", lambda: Response(TOKEN))
     app.add_url_rule("/image", "image", lambda: Response(b"\xff\xfe", mimetype="image/png"))
     client = app.test_client()

@@ -24,7 +24,7 @@ from swarm.distributed import worker
 from swarm.distributed.protocol import ASK, PARTING, RECORDS, REPLY
 from swarm.distributed.shipper import Shipper
 from swarm.distributed.worker import Worker, start_ns
-from swarm.distributed.worker_cell import YOUNG_OBJECTS
+from swarm.distributed.worker_cell import YOUNG_OBJECTS, settle_memory
 from swarm.locust_patches.patches import three_digits
 from swarm.plan.cell import Cell, PlannedRun
 from tests.pictures import image_set
@@ -254,8 +254,10 @@ def test_more_users_than_a_process_may_have_files(
     assert "may open 300; raise `ulimit -n`, or spread them over more workers (--processes)" in error
 
 
-def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
+def test_a_cells_memory_is_settled(runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "settle_memory", settle_memory)
     before = gc.get_threshold()
+    gc.unfreeze()
     try:
         assigned(runner, ONNX)
         assert gc.get_freeze_count() > 10_000

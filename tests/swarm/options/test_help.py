@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,12 +44,17 @@ def test_it_has_no_others() -> None:
     assert len(told) == len(OPTIONS) == len(set(told)) > 50
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_help_has_every_option_by_group_with_default_and_unit(program: str) -> None:
+@cache
+def help_of(program: str) -> str:
     words = [sys.executable, "-m", *program.split()]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    text = " ".join(done.stdout.split()).replace("- ", "-")
+    return done.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_has_every_option_by_group_with_default_and_unit(program: str) -> None:
+    text = " ".join(help_of(program).split()).replace("- ", "-")
     places = [text.index(f" {group}:") for group in GROUPS]
     assert places == sorted(places)
     for name, option in OPTIONS.items():
@@ -73,8 +79,8 @@ def test_help_of_a_study_is_the_same_from_anywhere(tmp_path: Path, *, by_variabl
 
 VERBS = """
 Accept Add Also Check Choose Compute Count Emulate Exit Find Join Judge Keep Leave Let Limit Listen
-Load Look Measure Mix Name Preprocess Present Print Record Repeat Replay Run Seed Send Serve Set Split State
-Test Trust Use Vary Watch Write
+Load Look Measure Mix Name Preprocess Present Print Push Record Repeat Replay Run Seed Send Serve Set
+Split State Test Trust Use Vary Watch Write
 """
 
 
@@ -83,8 +89,7 @@ def test_help_is_in_the_imperative() -> None:
 
 
 def test_docs_run_has_the_options_of_the_launcher() -> None:
-    words = [sys.executable, "-m", "swarm", "run", "--help"]
-    text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    text = help_of(PROGRAMS[1])
     own = re.findall(r"^  (?:-\w.*, )?(--[a-z-]+)", text.partition(f"\n{GROUPS[0]}:")[0], re.MULTILINE)
     rows = (ROOT / "docs/run.md").read_text(encoding="utf-8").partition("any option of a study")[2]
     told = re.findall(r"^\| `(--?[a-z-]+)`", rows.partition("\n\n`")[0], re.MULTILINE)

@@ -5,6 +5,7 @@ from locust.env import Environment
 import itertools
 import time
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar
 
 import gevent
@@ -20,7 +21,7 @@ from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import V2Http
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.inputs.images import ImageSet
+from users.inputs.images import ImageSet, load_images
 from users.load import user as user_module
 from users.load.assignment import Assignment
 from users.load.mix import mix_of
@@ -31,7 +32,14 @@ from users.result import Result
 from users.transport.base import Reply, Transport
 
 CODEC = codec_at(V2Http)
+photographs = cache(load_images)
 Fired = list[dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in photographs, of a user without a study, take a third of a second."""
+    monkeypatch.setattr(user_module, "load_images", photographs)
 
 
 def unit(index: int) -> np.ndarray[Any, Any]:

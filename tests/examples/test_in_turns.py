@@ -1,4 +1,4 @@
-"""The script that measures two servers in turns, with stand-ins for locust and Python."""
+"""The script that measures two servers in turns, with stand-ins for locust and inferswarm."""
 
 import subprocess
 from pathlib import Path
@@ -21,7 +21,7 @@ JUDGE = '#!/usr/bin/env bash\necho "$@" > judged\nexit 1\n'
 def here(tmp_path: Path) -> Path:
     """A folder with a file of thresholds and stand-ins that write down how they were called."""
     (tmp_path / ".venv/bin").mkdir(parents=True)
-    for name, text in (("locust", STUDY), ("python", JUDGE)):
+    for name, text in (("locust", STUDY), ("inferswarm", JUDGE)):
         program = tmp_path / ".venv/bin" / name
         program.write_text(text)
         program.chmod(0o755)

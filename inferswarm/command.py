@@ -29,6 +29,9 @@ COMMANDS = {
     "calibrate": Command(
         "reports", "calibrate", "see how much a study's cells vary, and so what a gate can see"
     ),
+    "history": Command(
+        "reports", "history", "follow each cell over many studies: change points, and what else changed then"
+    ),
     "doctor": Command("server", "doctor", "say what this machine can run, and what is missing"),
     "export": Command("server", "export", "write model repositories for Triton"),
     "profile": Command("server", "profile", "time the operators of the ONNX model"),

@@ -9,6 +9,7 @@ from reports.commands.baseline import add_baseline
 from reports.commands.calibrate import add_calibrate
 from reports.commands.compare import add_compare
 from reports.commands.gate import add_gate
+from reports.commands.history import add_history
 from reports.commands.show import add_show
 from reports.gates.require import GateError
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
@@ -30,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _read_by(arguments: argparse.Namespace) -> str:
     """What a command was told to read, as a sentence names it."""
+    if "places" in arguments:
+        return " or ".join(arguments.places)
     if "sides" in arguments:
         return " or ".join(arguments.sides)
     directories = arguments.directories if "directories" in arguments else [arguments.directory]
@@ -40,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
     top = Parser(prog="inferswarm", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_show, add_compare, add_gate, add_baseline, add_calibrate):
+    for add in (add_show, add_compare, add_gate, add_baseline, add_calibrate, add_history):
         add(commands)
     return top
 

@@ -17,14 +17,23 @@ from reports.page.page import Page
 HERE = Path(__file__).parent
 CHARTS = (
     *("theme.js", "points.js", "breakdown.js", "curves.js", "distribution.js", "gates.js", "timeline.js"),
-    "figure.js",
+    *("history.js", "figure.js"),
 )
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def render_html(page: Page) -> str:
     """The whole page; whatever came from outside is escaped, and no other script than ours may run in it."""
-    environment = Environment(
+    drawn = bool(page.charts) or any(section.charts for section in page.sections)
+    scripts = page_scripts(drawn)
+    report = environment().get_template("report.html")
+    return report.render(page=page, scripts=[Markup(text) for text in scripts], policy=policy(scripts))
+
+
+@cache
+def environment() -> Environment:
+    """What reads the templates, each once."""
+    made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -32,12 +41,8 @@ def render_html(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"plain": plain, "plural": plural, "json": as_json}
-    drawn = bool(page.charts) or any(section.charts for section in page.sections)
-    scripts = page_scripts(drawn)
-    return environment.get_template("report.html").render(
-        page=page, scripts=[Markup(text) for text in scripts], policy=policy(scripts)
-    )
+    made.filters |= {"plain": plain, "plural": plural, "json": as_json}
+    return made
 
 
 def page_scripts(drawn: bool) -> list[str]:

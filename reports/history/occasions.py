@@ -1,0 +1,109 @@
+"""Occasions: changes of several figures that may have come at once, and what else changed then."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import NamedTuple
+
+from reports.format import MISSING
+from reports.history.changes import ChangePoint
+from reports.history.reading import PastStudy
+from reports.history.series import CellSeries
+
+KINDS = (
+    *("endpoints.*.weights", "endpoints.*", "workers", "hosts", "link*", "host*"),
+    *("packages.*", "python", "driver*", "gpu*", "system", "git_commit", "*"),
+)
+"""Of two facts that changed equally seldom and at the same study, the one named here first is told first."""
+
+
+class Coincidence(NamedTuple):
+    """A fact that changed where a figure did: so many studies later, and so often in all of the history."""
+
+    what: str
+    before: str
+    after: str
+    later: int
+    times: int
+
+    @property
+    def text(self) -> str:
+        """packages.onnxruntime 1.30 → 1.31; and if it is often so, how often."""
+        told = f"{self.what} {self.before} → {self.after}"
+        near = f", {abs(self.later)} {'later' if self.later > 0 else 'before'}" if self.later else ""
+        often = f"changed {self.times} times" if self.times > 1 else ""
+        noted = "; ".join(filter(None, (often, near.lstrip(", "))))
+        return f"{told} ({noted})" if noted else told
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """Changes of one study's figures whose ranges hold the same study, the surest first.
+
+    `study` is the first on the new level, by the surest of them.
+    """
+
+    study: PastStudy
+    changes: tuple[tuple[CellSeries, ChangePoint], ...]
+    coincided: tuple[Coincidence, ...]
+
+
+def occasions(every: Sequence[CellSeries]) -> list[Occasion]:
+    """All of them, the newest first."""
+    changes = [(one, change) for one in every for change in one.course.changes]
+    joined: list[list[tuple[CellSeries, ChangePoint]]] = []
+    for one, change in sorted(changes, key=lambda it: (it[1].p, -abs(it[1].ratio.ratio - 1))):
+        home = next((of for of in joined if _holds(one, change, *of[0])), None)
+        if home is None:
+            joined.append([(one, change)])
+        else:
+            home.append((one, change))
+    found = [Occasion(of[0][0].studies[of[0][1].at], tuple(of), _coincided(of)) for of in joined]
+    return sorted(found, key=lambda it: it.study.began, reverse=True)
+
+
+def _holds(one: CellSeries, change: ChangePoint, first: CellSeries, surest: ChangePoint) -> bool:
+    """Whether a change may have come where the surest did."""
+    began = first.studies[surest.at].began
+    return (
+        one.study == first.study
+        and one.studies[change.first].began <= began <= one.studies[change.last].began
+    )
+
+
+def _coincided(changes: Sequence[tuple[CellSeries, ChangePoint]]) -> tuple[Coincidence, ...]:
+    found: dict[str, Coincidence] = {}
+    for one, change in changes:
+        for it in coincidences(one, change):
+            if it.what not in found or abs(it.later) < abs(found[it.what].later):
+                found[it.what] = it
+    return tuple(sorted(found.values(), key=likely_first))
+
+
+def coincidences(one: CellSeries, change: ChangePoint) -> list[Coincidence]:
+    """Each fact that changed between two studies that follow each other, anywhere in the range of a change.
+
+    Those that changed least often in the series come first: what changes every time says little.
+    """
+    facts = [study.facts(one.endpoint) for study in one.studies]
+    found: dict[str, Coincidence] = {}
+    for at in range(change.first, change.last + 1):
+        for what, before, after in _differing(facts[at - 1], facts[at]):
+            times = sum(a.get(what) != b.get(what) for a, b in pairwise(facts))
+            told = Coincidence(what, before, after, at - change.at, times)
+            if what not in found or abs(told.later) < abs(found[what].later):
+                found[what] = told
+    return sorted(found.values(), key=likely_first)
+
+
+def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    names = dict.fromkeys((*before, *after))
+    pairs = ((name, before.get(name, MISSING), after.get(name, MISSING)) for name in names)
+    return [it for it in pairs if it[1] != it[2]]
+
+
+def likely_first(it: Coincidence) -> tuple[int, int, int, str]:
+    """What coincidences are sorted by."""
+    kind = next(at for at, name in enumerate(KINDS) if fnmatchcase(it.what, name))
+    return it.times, abs(it.later), kind, it.what

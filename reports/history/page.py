@@ -1,0 +1,285 @@
+"""The page of a history: what got slower or faster, when, by how much, what changed then; charts; tables."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from reports.compare.matching import MEASURES, SLOWER
+from reports.format import MISSING, digits, plural, sentence
+from reports.history.changes import LEAST, ChangePoint
+from reports.history.charts import cell_charts
+from reports.history.occasions import Occasion, occasions
+from reports.history.reading import PastStudy
+from reports.history.series import CellSeries, form_of
+from reports.page.answer import AnswerRow
+from reports.page.page import Page, Section
+from reports.page.table import Table, TableCell, table_of
+from reports.stats.repeats import grouped
+
+SAID, NAMED, FACTS = 4, 3, 3
+"""Occasions on the first screen; of each the figures and the facts that are named."""
+NO_CAUSE = "What changed at the same time need not be the cause."
+MOST_ROWS = 24
+"""Of changes that are shown unfolded."""
+
+
+class History(NamedTuple):
+    """All that is told: of which places, the studies, a sentence for each left out, the series."""
+
+    places: tuple[str, ...]
+    options: tuple[str, ...]
+    studies: Sequence[PastStudy]
+    skipped: Sequence[str]
+    series: Sequence[CellSeries]
+    least_effect: float
+
+    @property
+    def long(self) -> list[CellSeries]:
+        """Those with enough studies to have a change."""
+        return [one for one in self.series if len(one.values) >= 2 * LEAST]
+
+
+def history_page(history: History) -> Page:
+    """Everything that is said; empty sections are left out."""
+    found = occasions(history.series)
+    sections = (
+        Section("Change points").of([changes_table(found)]),
+        Section("Cell by cell", brief=False).of(cell_charts(history.series)),
+        Section("Figures", brief=False).of([figures_table(history.series)]).long_folded,
+        Section("Studies", brief=False).of([studies_table(history), skipped_table(history)]).long_folded,
+    )
+    return Page(
+        title=f"History of {', '.join(dict.fromkeys(study.name for study in history.studies))}",
+        facts=_facts(history),
+        notices=tuple(_notices(history)),
+        sections=tuple(section for section in sections if not section.empty),
+        commands=(f"inferswarm history {shlex.join([*history.places, *history.options])}",),
+        banner=tuple(dict.fromkeys(text for it in history.studies for text in it.side.stand_ins.values())),
+        answers=tuple(answers(history, found)),
+    )
+
+
+def _facts(history: History) -> str:
+    first, last = history.studies[0], history.studies[-1]
+    cells = {(one.study, one.cell) for one in history.series}
+    return (
+        f"{len(history.studies):,} studies, {day(first)} to {day(last)}; {plural(len(cells), 'cell')}, "
+        f"each measure of each a series: {len(history.series):,}"
+    )
+
+
+def _notices(history: History) -> Iterator[str]:
+    """What was not counted, and why."""
+    if history.skipped:
+        first = "; ".join(text.rstrip(".") for text in history.skipped[:1])
+        more = f", and {len(history.skipped) - 1} more, listed under Studies" if history.skipped[1:] else ""
+        yield f"Left out: {first}{more}."
+    if short := len(history.series) - len(history.long):
+        yield (
+            f"{short:,} of {len(history.series):,} series have fewer than {2 * LEAST} studies, and so no "
+            "change can be told."
+        )
+
+
+def answers(history: History, found: Sequence[Occasion]) -> Iterator[AnswerRow]:
+    """The rows of the first screen: the newest changes for the worse first, then those for the better."""
+    worse = [it for it in found if _is_worse(it)]
+    others = [it for it in found if it not in worse]
+    for occasion in [*worse, *others][:SAID]:
+        yield _answer(occasion)
+    if len(found) > SAID:
+        yield AnswerRow(
+            "More", f"{len(found) - SAID} earlier or smaller changes are listed under Change points."
+        )
+    if not found:
+        yield AnswerRow(
+            "Changes", f"None of {100 * (history.least_effect - 1):g} % or more.", _sight(history)
+        )
+    yield from _drifts(history)
+    yield from _outliers(history)
+
+
+def _is_worse(occasion: Occasion) -> bool:
+    one, change = _chief(occasion)
+    return one.word(change.ratio.ratio) == SLOWER
+
+
+def _chief(occasion: Occasion) -> tuple[CellSeries, ChangePoint]:
+    """The surest change of what clients see, or of all where there is none of that."""
+    return next((it for it in occasion.changes if it[0].measure in MEASURES), occasion.changes[0])
+
+
+def _answer(occasion: Occasion) -> AnswerRow:
+    """When, what, by how much, and what changed then."""
+    one, change = _chief(occasion)
+    word = one.word(change.ratio.ratio)
+    question = f"{sentence(word)} since {day(occasion.study)}"
+    said = f"{one.name}: {_times(one, change)}."
+    others = [
+        f"{it.cell} {it.measure.spoken} {its.ratio.figure}×" for it, its in occasion.changes if it is not one
+    ]
+    more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+    beside = f"Also {', '.join(others[:NAMED])}{more}. " if others else ""
+    return AnswerRow(question, said, f"{beside}{_when(one, change)} {changed_then(occasion)}")
+
+
+def _times(one: CellSeries, change: ChangePoint) -> str:
+    """images per second 0.921× (95 % CI 0.905–0.937), from 120 to 110 images/s."""
+    before, after = (level for begin, end, level in one.levels if change.at in (begin, end))
+    form, ratio = form_of(one.measure), change.ratio
+    return (
+        f"{one.measure.spoken} {ratio.figure}× (95 % CI {ratio.interval}), "
+        f"from {form(before)} to {form(after)} {one.measure.unit.rpartition(' ')[2]}"
+    )
+
+
+def _when(one: CellSeries, change: ChangePoint) -> str:
+    """Which study has the new level first, and how sure that is."""
+    if change.first == change.last:
+        return f"First in {one.studies[change.at].place}."
+    count = change.last - change.first + 1
+    return (
+        f"First in {one.studies[change.at].place}; any of {count} studies may be the first, "
+        f"{day(one.studies[change.first])} to {day(one.studies[change.last])}."
+    )
+
+
+def changed_then(occasion: Occasion) -> str:
+    """What changed at the same time, most likely first."""
+    facts = occasion.coincided
+    if not facts:
+        return "Nothing that is stated of environment, options and weights changed then."
+    more = f"; and {len(facts) - FACTS} more" if len(facts) > FACTS else ""
+    return f"Changed then: {'; '.join(it.text for it in facts[:FACTS])}{more}. {NO_CAUSE}"
+
+
+def _sight(history: History) -> str:
+    """What of the history could show a change at all."""
+    least = f"the {2 * LEAST} studies that a change takes, {LEAST} on each side"
+    return f"{len(history.long):,} of {len(history.series):,} series have {least}."
+
+
+def _drifts(history: History) -> Iterator[AnswerRow]:
+    drifting = [one for one in history.series if one.course.drift is not None]
+    if drifting:
+        told = [
+            f"{one.name}: {one.measure.spoken} {digits(one.course.drift or 1)}× from the first study on"
+            for one in drifting
+        ]
+        more = f"; and {len(told) - NAMED} more" if len(told) > NAMED else ""
+        yield AnswerRow("Drift", f"{'; '.join(told[:NAMED])}{more}.", "Without a step: little by little.")
+
+
+def _outliers(history: History) -> Iterator[AnswerRow]:
+    """Single studies that stand out, those with the most figures first."""
+    off = [one.studies[at] for one in history.series for at in one.course.outlying]
+    if off:
+        most = sorted(grouped(off, lambda it: it.place).items(), key=lambda it: -len(it[1]))
+        named = ", ".join(f"{place} ({plural(len(of), 'figure')})" for place, of in most[:NAMED])
+        more = f" and {len(most) - NAMED} more" if len(most) > NAMED else ""
+        yield AnswerRow(
+            "Outliers", f"{named}{more}.", "The studies before and after are alike, so no change."
+        )
+
+
+def changes_table(found: Sequence[Occasion]) -> Table:
+    """One row for each change, the newest first."""
+    rows = [_changes_row(occasion, one, change) for occasion in found for one, change in occasion.changes]
+    return table_of(
+        "Change points",
+        ("since", "cell", "measure", "ratio (95 % CI)", "changed then"),
+        rows,
+        caption=f"Of the mean level of at least {LEAST} studies on each side; the chance of any false one in "
+        f"all of this page is 5 %. {NO_CAUSE}",
+        folded=len(rows) > MOST_ROWS,
+    )
+
+
+def _changes_row(occasion: Occasion, one: CellSeries, change: ChangePoint) -> tuple[object, ...]:
+    ratio, facts = change.ratio, occasion.coincided
+    since = f"{day(one.studies[change.at])}{_give_or_take(change)}"
+    told = TableCell(f"{one.word(ratio.ratio)}, {ratio.times}", value=ratio.ratio)
+    more = f"; and {len(facts) - 1} more" if len(facts) > 1 else ""
+    return since, one.name, one.measure.title, told, f"{facts[0].text}{more}" if facts else MISSING
+
+
+def _give_or_take(change: ChangePoint) -> str:
+    """(−2, +1 studies): how far from it the change may be; empty where it can only be there."""
+    if change.first == change.last:
+        return ""
+    return f" (−{change.at - change.first}, +{change.last - change.at} studies)"
+
+
+def figures_table(every: Sequence[CellSeries]) -> Table:
+    """One row for each series: its first level and its newest, and how much studies differ by themselves."""
+    heads = (
+        "cell",
+        "measure",
+        "unit",
+        "studies",
+        "first level",
+        "newest level",
+        "ratio",
+        "varies by ± %",
+        "changes",
+    )
+    rows = []
+    for one in every:
+        first, last, form = one.levels[0][2], one.levels[-1][2], form_of(one.measure)
+        counts = (len(one.values), form(first), form(last), digits(last / first), digits(one.varies_pct))
+        rows.append((one.name, one.measure.title, one.measure.unit, *counts, len(one.course.changes)))
+    return table_of("Figures over time", heads, rows, numeric=range(3, 9))
+
+
+def studies_table(history: History) -> Table:
+    """One row for each study, the newest first, with what changed since the one before of its name."""
+    rows = []
+    for of in grouped(history.studies, lambda it: it.name).values():
+        for before, study in zip([None, *of], of, strict=False):
+            rows.append((study, _since(before, study) if before else "first"))
+    rows.sort(key=lambda row: row[0].began, reverse=True)
+    told = (
+        (study.utc, study.side.name, len(study.side.rows), _tainted(study), changed)
+        for study, changed in rows
+    )
+    return table_of(
+        "All studies",
+        ("began, UTC", "study", "runs", "invalidated", "changed since the one before"),
+        told,
+        numeric=(2, 3),
+    )
+
+
+def _tainted(study: PastStudy) -> int:
+    return sum(bool(row.disqualified) for row in study.side.rows)
+
+
+def _since(before: PastStudy, study: PastStudy) -> str:
+    """The first few facts that differ."""
+    found: dict[str, str] = {}
+    for endpoint in dict.fromkeys(row.endpoint for row in study.side.rows):
+        old, new = before.facts(endpoint), study.facts(endpoint)
+        if any(row.endpoint == endpoint for row in before.side.rows):
+            found |= {
+                what: f"{what} {old.get(what, MISSING)} → {new.get(what, MISSING)}"
+                for what in {**old, **new}
+                if old.get(what) != new.get(what)
+            }
+    more = f"; and {len(found) - FACTS} more" if len(found) > FACTS else ""
+    return "; ".join(list(found.values())[:FACTS]) + more or MISSING
+
+
+def skipped_table(history: History) -> Table:
+    """Why each that is left out is."""
+    rows = (text.partition(": ")[::2] for text in history.skipped)
+    return table_of("Left out", ("folder", "why"), rows)
+
+
+def day(study: PastStudy) -> str:
+    """24 Nov 2026."""
+    return f"{study.began:%-d %b %Y}"
+
+
+def is_worse(history: History) -> bool:
+    """Whether the newest level of anything that clients see is worse than the one before it."""
+    return any(one.regressed for one in history.series)

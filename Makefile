@@ -13,7 +13,7 @@ SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
 .PHONY: help setup step7 web servers drills check soak lock licences audit clean bench gpu-pack pictures mutants test-fresh \
-  quick quick-reports quick-patched quick-unpatched test test-patched test-studies test-unpatched test-reports \
+  image quick quick-reports quick-patched quick-unpatched test test-patched test-studies test-unpatched test-reports \
   test-slow slow-soak slow-others slow-studies slow-readme slow-patched slow-unpatched
 
 help: ## show this help
@@ -62,8 +62,9 @@ drills: setup ## break things in the middle of studies, and see what these say (
 
 # Three kinds of tests: `system` start servers, studies or a browser; `slow` take long, or need cores, ports or the
 # network for themselves; most are neither. Two processes share them, for most wait more than they work: what is tested
-# with servers must not be in one process with Locust, which patches sockets and threads.
-PYTEST := $(BIN)/python -m pytest
+# with servers must not be in one process with Locust, which patches sockets and threads. Bytecode is kept whatever the
+# environment says: else each process, and there are hundreds, would compile the suite and its tests again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 TWO := MAKEFLAGS= $(MAKE) --jobs=2 --output-sync=target --no-print-directory
 UNPATCHED := tests/server tests/reports tests/benchmarks/generating
 STUDIES := tests/locustfiles tests/readme
@@ -120,10 +121,10 @@ slow-studies:
 	$(PYTEST) -m slow tests/locustfiles $(OWN_PORTS) $(addprefix --ignore=,$(ALONE))
 
 slow-readme:
-	$(PYTEST) -m slow tests/readme $(addprefix --ignore=,$(ALONE) $(OWN_PORTS))
+	$(PYTEST) -m slow tests/readme tests/package $(addprefix --ignore=,$(ALONE) $(OWN_PORTS))
 
 slow-patched:
-	$(PYTEST) -m slow $(PATCHED)
+	$(PYTEST) -m slow $(PATCHED) --ignore=tests/package
 
 slow-unpatched:
 	$(PYTEST) -m slow $(UNPATCHED)
@@ -140,13 +141,19 @@ bench: setup ## every benchmark that has a bound, and which of them broke (ARGS=
 test-fresh: ## in bare Debian 12 and 13 (root, debootstrap): clone, step 7, unit tests (ARGS=--suites trixie)
 	$(PYTHON) -m tests.fresh $(ARGS)
 
+image: setup ## build the client's image, and run a study in it (root, buildah, debootstrap): docs/kubernetes.md
+	$(BIN)/python -m tests.image $(ARGS)
+
 check: setup ## formatting, lint, types, scripts; Triton's configurations, Dockerfiles, manifests and CI jobs by schema
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/shellcheck .ci/run examples/ci/in_turns.sh
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 \
-	  $(filter-out %/kustomization.yaml,$(wildcard examples/k8s/*.yaml server/k8s/base/*.yaml))
+	  $(filter-out %/kustomization.yaml %/locusttest.yaml,\
+	  $(wildcard examples/k8s/*.yaml examples/locust-operator/*.yaml server/k8s/base/*.yaml))
+	$(BIN)/check-jsonschema --schemafile tests/examples/locust_operator/locusttest-v2.json \
+	  examples/locust-operator/locusttest.yaml
 	$(BIN)/python -m tests.server.triton.check_configs triton_repo benchmarks/strange_servers/triton
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Containerfile

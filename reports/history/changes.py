@@ -178,7 +178,8 @@ def _surest(
 ) -> tuple[int, ...]:
     """The changes that are left when the least sure is taken out, and then the next, until all are sure.
 
-    One below the least effect goes too, and one that too few studies hold. Those that are left move to their likeliest places.
+    One below the least effect goes too, and one that too few studies hold. Those that are left move to their
+    likeliest places.
     """
     while cuts:
         fit = _fit(values, cuts, ties)
@@ -199,14 +200,14 @@ def _surest(
 
 
 def _held(values: Floats, fit: _Fit, at: int) -> bool:
-    """Whether LEAST studies of each level are beyond the middle of both: two bad ones can move three's mean."""
-    before, middle = fit.means[at - 1], (fit.means[at - 1] + fit.means[at]) / 2
+    """Whether LEAST studies of each level are on its side of the middle: two bad ones move the mean of three."""
+    middle = (fit.means[at - 1] + fit.means[at]) / 2
     sides = [values[fit.cuts[at + side - 1] : fit.cuts[at + side]] for side in (0, 1)]
     beyond = [
-        np.sum((side > middle) == (mean > middle))
-        for side, mean in zip(sides, fit.means[at - 1 :], strict=False)
+        int(np.sum((side > middle) == (mean > middle)))
+        for side, mean in zip(sides, fit.means[at - 1 : at + 1], strict=True)
     ]
-    return bool(min(beyond) >= LEAST and before != middle)
+    return min(beyond) >= LEAST
 
 
 def _moved(values: Floats, cuts: tuple[int, ...]) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ class Coincidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Occasion:
-    """Changes of one study's figures whose ranges hold the same study, the surest first.
+    """Changes of one study's figures whose ranges overlap that of the surest, which is the first.
 
     `study` is the first on the new level, by the surest of them.
     """
@@ -64,12 +64,10 @@ def occasions(every: Sequence[CellSeries]) -> list[Occasion]:
 
 
 def _holds(one: CellSeries, change: ChangePoint, first: CellSeries, surest: ChangePoint) -> bool:
-    """Whether a change may have come where the surest did."""
-    began = first.studies[surest.at].began
-    return (
-        one.study == first.study
-        and one.studies[change.first].began <= began <= one.studies[change.last].began
-    )
+    """Whether a change may have come at a study where the surest may have, too."""
+    begins = max(one.studies[change.first].began, first.studies[surest.first].began)
+    ends = min(one.studies[change.last].began, first.studies[surest.last].began)
+    return one.study == first.study and begins <= ends
 
 
 def _coincided(changes: Sequence[tuple[CellSeries, ChangePoint]]) -> tuple[Coincidence, ...]:

@@ -66,6 +66,9 @@ class Heard:
     def on_health(self, health: Any, **_: Any) -> None:
         self.told.append(("health", health))
 
+    def on_study_started(self, study: Any, **_: Any) -> None:
+        self.told.append(("study_started", study))
+
     def on_run_started(self, run: Any, **_: Any) -> None:
         self.told.append(("run_started", run))
 

@@ -111,6 +111,7 @@ def test_a_second_of_which_only_health_is_known_is_told() -> None:
     Followed(BOOK.header, heard := Heard()).tell(start, begun, alone, end)
     assert heard.of("health")[0].phase == "warm-up"
     assert [name for name, _ in heard.told] == [
+        "study_started",
         "run_started",
         "phase_started",
         "window",
@@ -154,7 +155,8 @@ def test_one_listener_hears_a_run_in_order(tmp_path: Path) -> None:
     study.dispatcher.ended(ended(tmp_path))
     second = ["window", "health", "sample"]
     assert [name for name, _ in heard.told] == [
-        *("run_started", "phase_started", *second, *second, "run_ended", "study_ended"),
+        *("study_started", "run_started", "phase_started"),
+        *(*second, *second, "run_ended", "study_ended"),
     ]
     ((started,), (run,), (over,)) = map(heard.of, ("run_started", "run_ended", "study_ended"))
     assert (started.workers, started.hosts, started.planned["level"]) == (("w0", "w1"), 1, 2)
@@ -337,6 +339,57 @@ def test_a_listener_cannot_change_what_is_added_up() -> None:
     assert [one.failures for one in heard.windows if one.revision] == [{"timeout": 2}]
 
 
+def test_a_study_begins_with_what_its_ledger_says_of_it_and_its_links() -> None:
+    links = [{"name": "wan", "rtt_ms": 20.0, "measured": {"rtt_ms": 20.4}}]
+    Followed({**BOOK.header, "links": links, "fingerprint": {"cores": 2}}, heard := Heard()).tell()
+    (begun,) = heard.of("study_started")
+    assert (begun.name, begun.utc, begun.size) == ("step7", BOOK.header["started_utc"], BOOK.header["size"])
+    assert (begun.links, begun.fingerprint, begun.hosts) == (tuple(links), {"cores": 2}, ())
+    assert [tag_of(entry) for entry in begun.plan] == [tag_of(entry) for entry in BOOK.header["plan"]]
+
+
+def test_a_phase_tells_of_what_was_set_and_found_before_it_and_the_end_of_operators(tmp_path: Path) -> None:
+    start, first, *body, end = a_run(1)
+    second = phase_line(TAG, "drain", START_UTC)
+    cold = {"endpoint": "onnx-grpc", "batch": 1, "first_ns": 9 * MS, "second_ns": MS, "opening": True}
+    serving = {"instances": 2, "batching_delay_ns": MS}
+    told = {"kind": "serving", **TAG, **serving, "reloaded": ["onnx-http", "onnx-grpc"]}
+    others = {**told, "repeat": 2, "instances": 4}
+    operators = {"seconds": 1.5}
+    study = Followed(BOOK.header, heard := Heard())
+    study.tell({"kind": "operators", **operators}, start, told, others, {"kind": "cold", **cold}, first)
+    study.tell(*body, second, end)
+    study.dispatcher.finish()
+    study.dispatcher.ended(ended(tmp_path))
+    one, two = heard.of("phase_started")
+    assert (one.phase, one.serving, one.reloaded) == ("measure", serving, ("onnx-http", "onnx-grpc"))
+    assert one.first_calls == (cold,)
+    assert (two.phase, two.serving, two.reloaded, two.first_calls) == ("drain", {}, (), ())
+    assert heard.of("study_ended")[0].operators == operators
+
+
+def test_what_one_of_ours_could_not_pass_on_is_told_once_and_counted() -> None:
+    class Exporter(Heard):
+        name = "--to-nowhere"
+
+        def missed(self) -> str:
+            return f"--to-nowhere: {len(self.windows)} lost." if self.windows else ""
+
+        def on_health(self, health: Any, **_: Any) -> None:
+            raise OSError("no route")
+
+    study = Followed(BOOK.header, Exporter())
+    study.tell(*a_run(2))
+    assert study.said == [
+        "inferswarm: --to-nowhere: 1 lost.",
+        "inferswarm: --to-nowhere, listening to events.health, raised OSError: no route",
+    ]
+    assert study.dispatcher.finish() == [
+        "--to-nowhere missed events: 2 of 10 events raised an error, the first: OSError: no route. "
+        "--to-nowhere: 2 lost."
+    ]
+
+
 def test_verdicts_are_told_before_the_end(tmp_path: Path) -> None:
     verdict = Verdict(
         threshold=1, line=1, title="t", require="latency_p50_ms <= 50", severity="fail", cell="c",
@@ -348,7 +401,7 @@ def test_verdicts_are_told_before_the_end(tmp_path: Path) -> None:
     study = Followed(BOOK.header, heard)
     study.dispatcher.finish()
     study.dispatcher.ended(ended(tmp_path))
-    assert [name for name, _ in heard.told] == ["verdict", "study_ended"]
+    assert [name for name, _ in heard.told] == ["study_started", "verdict", "study_ended"]
     assert heard.of("verdict") == [verdict]
 
 
@@ -357,7 +410,7 @@ def test_verdicts_that_cannot_be_read_are_told_of(tmp_path: Path) -> None:
     heard = Heard()
     study = Followed(BOOK.header, heard)
     study.dispatcher.ended(ended(tmp_path))
-    assert [name for name, _ in heard.told] == ["study_ended"]
+    assert [name for name, _ in heard.told] == ["study_started", "study_ended"]
     assert study.said[0].startswith("inferswarm: the event with the verdicts failed: ")
 
 

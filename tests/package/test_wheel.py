@@ -68,7 +68,7 @@ class Installed:
             (self.folder / name).mkdir(parents=True)
             (self.folder / name / "__init__.py").write_text(TAKEN)
         self.python = folder / "venv/bin/python"
-        own = ("PYTHONPATH", "XDG_CACHE_HOME", "VIRTUAL_ENV", "INFERSWARM_CACHE")
+        own = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "XDG_CACHE_HOME", "VIRTUAL_ENV", "INFERSWARM_CACHE")
         self.environment = {name: value for name, value in os.environ.items() if name not in own}
         self.environment["HOME"] = str(folder)
 

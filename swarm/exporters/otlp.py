@@ -45,6 +45,7 @@ UNITS = {
 COUNTED_ELSEWHERE = (f"{NAMESPACE}_server_", f"{NAMESPACE}_gpu_")
 """How names begin of what others count: since when is not known."""
 CUMULATIVE = sdk.AggregationTemporality.CUMULATIVE
+logger = logging.getLogger("inferswarm")
 
 
 class NotTaken(Exception):
@@ -101,16 +102,27 @@ class OtelCollector:
 
 
 def open_otlp(url: str, traced: bool) -> list[Any]:
-    """Listeners that push metrics, and spans where requests carry a traceparent. Raises UsageError."""
+    """Listeners that push metrics, and spans where requests carry a traceparent: what is taken there, since
+    some tools take one of them alone. Raises UsageError where neither is.
+    """
     collector = OtelCollector(url)
+    made, faults = list[Any](), list[NotTaken]()
     try:
         collector.push_metrics(MetricsData([]))
+        made.append(OtlpMetrics(collector.push_metrics))
+    except NotTaken as error:
+        faults.append(error)
+    try:
         if traced:
             collector.push_spans([])
+            made.append(OtlpSpans(collector.push_spans, resource_of))
     except NotTaken as error:
-        raise UsageError(f"--otlp-url: {error}; start a collector with OTLP over HTTP there") from error
-    made: list[Any] = [OtlpMetrics(collector.push_metrics)]
-    return [*made, OtlpSpans(collector.push_spans, resource_of)] if traced else made
+        faults.append(error)
+    if not made:
+        raise UsageError(f"--otlp-url: {faults[0]}; start a collector with OTLP over HTTP there")
+    for fault in faults:
+        logger.warning("--otlp-url: %s, so it gets none", fault)
+    return made
 
 
 def resource_of(study: StudyStarted) -> Resource:

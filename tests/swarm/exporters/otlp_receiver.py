@@ -19,12 +19,13 @@ FORMS = {"/v1/metrics": ExportMetricsServiceRequest, "/v1/traces": ExportTraceSe
 
 
 class Receiver:
-    """What came, in order; `status` is what it answers from now on."""
+    """What came, in order; `status` is what it answers from now on, and 404 for others than its `paths`."""
 
     def __init__(self) -> None:
         self.came: list[Any] = []
         self.headers: list[dict[str, str]] = []
         self.status = 200
+        self.paths = set(FORMS)
         self.url = ""
 
     @property
@@ -81,9 +82,10 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            if made.status == 200:
+            status = made.status if self.path in made.paths else 404
+            if status == 200:
                 made.take(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
-            self.send_response(made.status)
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 

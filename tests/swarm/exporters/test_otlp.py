@@ -217,9 +217,21 @@ def test_nobody_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_one_that_takes_metrics_alone_is_refused_where_spans_are_asked_for(receiver: Receiver) -> None:
+@pytest.mark.parametrize(
+    ("path", "what", "kinds"),
+    [("/v1/metrics", "spans", [OtlpMetrics]), ("/v1/traces", "metrics", [OtlpSpans])],
+)
+def test_a_tool_that_takes_one_alone_gets_that(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture, path: str, what: str, kinds: list[type]
+) -> None:
     assert [type(one) for one in open_otlp(receiver.url, traced=False)] == [OtlpMetrics]
     assert [type(one) for one in open_otlp(receiver.url, traced=True)] == [OtlpMetrics, OtlpSpans]
+    assert caplog.messages == []
+    receiver.paths = {path}
+    assert [type(one) for one in open_otlp(receiver.url, traced=True)] == kinds
+    assert caplog.messages == [
+        f"--otlp-url: {receiver.url} does not take {what} (HTTP status 404 Not Found), so it gets none"
+    ]
 
 
 def test_waiting_for_a_collector_leaves_others_their_turn(

@@ -156,9 +156,8 @@ def study_in(root: Path, how: dict[str, Any], folder: Path) -> tuple[list[int], 
         codes = [ended(process) for process in processes]
     if any(codes):
         print((folder / "0.log").read_text(), (folder / "1.log").read_text(), sep="\n", file=sys.stderr)
-    rows = [
-        row for path in results.glob("*/cells.csv") for row in csv.DictReader(path.read_text().splitlines())
-    ]
+    texts = [path.read_text() for path in results.glob("*/cells.csv")]
+    rows = [row for text in texts for row in csv.DictReader(text.splitlines())]
     return codes, rows
 
 

@@ -3,13 +3,15 @@
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import os
+import re
+import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.locustfiles.console import ONCE, Console, few_pictures
+from tests.locustfiles.console import ONCE, ROOT, Console, few_pictures
 from tests.processes import free_port
 from tests.readme.commands import EIGHT, SHORT, command, run, toml_block
 
@@ -133,18 +135,18 @@ def test_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("servers")
-def test_master_and_workers(tmp_path: Path) -> None:
+def test_master_and_workers_which_something_else_starts(tmp_path: Path) -> None:
     port = str(free_port())
     ways = ["--results-dir", str(tmp_path), "--master-bind-port", port]
     master = [*command("--master "), *SHORT, *EIGHT, *ways]
-    workers = [
-        Console([*command("--worker"), "--master-port", port], tmp_path, f"worker-{number}")
-        for number in range(2)
-    ]
-    try:
+    page = (ROOT / "docs/run.md").read_text(encoding="utf-8")
+    (start,) = re.findall(r"^\| this machine \| `(.+)` \|$", page, re.MULTILINE)
+    assert start.count("1 2 3 4") == start.count("WORKER") == 1
+    worker = shlex.join([*command("--worker"), "--master-port", port])
+    script = start.replace("1 2 3 4", "1 2").replace("WORKER", worker)
+    with Console(["sh", "-c", script], tmp_path, "workers", INFERSWARM_HOST="node-7") as workers:
         console = run(master, tmp_path)
-        assert [worker.wait(20) for worker in workers] == [0, 0]
-    finally:
-        for worker in workers:
-            worker.end()
+        assert workers.wait(20) == 0, workers.text
+    starts = [record for record in console.ledger() if record.get("event") == "start"]
+    assert {(*record["places"],) for record in starts} == {("node-7", "node-7")}
     assert {row["endpoint"] for row in console.cells()} == {"onnx-http", "onnx-grpc"}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,8 @@ def main(argv: list[str]) -> int:
     signals = Signals()
     try:
         options, rest = parse(argv)
+        if has_lines_on_stdout(rest):
+            sys.stdout = sys.stderr
         locustfile = locustfile_of(options.locustfile)
         needed = workers_wanted(locustfile)
         profiles = profiles_of(options)
@@ -156,6 +159,11 @@ def main(argv: list[str]) -> int:
     except StopSignal:
         print("inferswarm: stopped before the study began", file=sys.stderr, flush=True)
         return INTERRUPTED
+
+
+def has_lines_on_stdout(rest: Sequence[str]) -> bool:
+    """Whether standard output is for the study's --json-lines alone."""
+    return "--json-lines=-" in rest or ("--json-lines", "-") in pairwise(rest)
 
 
 class Launcher:

@@ -19,6 +19,11 @@ def test_what_is_not_ours_goes_to_the_study() -> None:
     assert rest == ["--seconds", "3", "--cells", "*/b1/*"]
 
 
+def test_standard_output_may_be_for_the_study_s_lines_alone() -> None:
+    given = ["--json-lines -", "--json-lines=-", "--json-lines out.jsonl --golden -", "--json-lines=x"]
+    assert [command.has_lines_on_stdout(text.split()) for text in given] == [True, True, False, False]
+
+
 def test_several_hosts_on_one_machine_and_hosts_with_links_have_addresses_of_their_own() -> None:
     assert command.hosts_of("1", linked=False) == [HostSpec("h1", "process")]
     assert command.hosts_of("1", linked=True) == [HostSpec("h1", "netns")]

@@ -115,7 +115,7 @@ def _cell(cell: int, repeat: int) -> dict[str, object]:
 def study_text(began: datetime, facts: Mapping[str, object], runs: int) -> str:
     """study.json of one study, of the size that so many runs have."""
     about = {"url": "gpu-host:8011", "model": "openclip_vit_b32", "weights": "laion2b"}
-    head = {
+    head: dict[str, object] = {
         **{"study": "nightly", "title": "Every night", "size": "full", "started_utc": began.isoformat()},
         "plan": [],
         "options": {"seconds": 20.0, "repeats": 3, "channels": "per-user", "client": "prepared"},

@@ -200,7 +200,7 @@ def _surest(
 
 
 def _held(values: Floats, fit: _Fit, at: int) -> bool:
-    """Whether LEAST studies of each level are on its side of the middle: two bad ones move the mean of three."""
+    """Whether LEAST studies of each level are on its side of the middle: two can move a mean of three."""
     middle = (fit.means[at - 1] + fit.means[at]) / 2
     sides = [values[fit.cuts[at + side - 1] : fit.cuts[at + side]] for side in (0, 1)]
     beyond = [

@@ -32,8 +32,8 @@ def _most(one: CellSeries) -> float:
 
 
 def cell_chart(of: Sequence[CellSeries], folded: bool) -> Chart:
-    """One cell's, the measure with the greatest change first."""
-    measures = sorted(of, key=lambda one: -_most(one))
+    """One cell's, the measure with the surest change first."""
+    measures = sorted(of, key=lambda one: min((it.p for it in one.course.changes), default=1.0))
     changes = sum(len(one.course.changes) for one in of)
     caption = f"{plural(changes, 'change')}." if changes else "No change."
     data = {"measures": [_drawn(one) for one in measures]}

@@ -13,7 +13,7 @@ BESIDE = 3
 MOST_LAGS = 6
 EXPECTED, EXPECTED_OF = 0.4, 20
 """How alike a study and the next are before any has told, and how many studies that belief is worth."""
-TRIMMED = 0.1
+TRIMMED = 0.3
 """Of the differences: the share that a change, or an outlier, may be behind."""
 MAD_TO_SD = 1.4826
 
@@ -46,18 +46,23 @@ def likeness(series: Sequence[Floats]) -> Floats:
 
     From differences at a distance, which a change of level touches in few places: half the mean square of
     x(t+j) − x(t) is γ(0) − γ(j). (P. Hall, I. Van Keilegom, Using difference-based methods for inference in
-    nonparametric regression with time series errors, JRSS B 65, 2003.) The largest tenth of them is left
-    out, of every distance alike. The estimate ends where a pair of them is no longer above 0 (C. J. Geyer,
+    nonparametric regression with time series errors, JRSS B 65, 2003.) The largest of them are left
+    out, as many of every distance. The estimate ends where a pair of them is no longer above 0 (C. J. Geyer,
     Practical Markov chain Monte Carlo, Statistical Science 7, 1992: initial positive sequence). Few studies
     cannot tell how alike they are: EXPECTED is believed as if EXPECTED_OF more had shown it.
     """
     longest = max(map(len, series), default=0)
     found = np.zeros(MOST_LAGS)
-    told = _positive(_autocorrelations(series, min(2 * MOST_LAGS, longest // 5)))
+    told = _positive(_autocorrelations(series, _reach(longest)))
     found[: len(told)] = told
     expected = EXPECTED ** np.arange(1.0, MOST_LAGS + 1)
     mixed: Floats = (longest * found + EXPECTED_OF * expected) / (longest + EXPECTED_OF)
     return mixed
+
+
+def _reach(count: int) -> int:
+    """How many distances are looked at: the farther, the more differences a change of some studies is in."""
+    return min(2 * MOST_LAGS, max(count // 8, min(4, count // 5)))
 
 
 def _autocorrelations(series: Sequence[Floats], lags: int) -> Floats:

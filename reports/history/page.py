@@ -63,8 +63,8 @@ def _facts(history: History) -> str:
     first, last = history.studies[0], history.studies[-1]
     cells = {(one.study, one.cell) for one in history.series}
     return (
-        f"{len(history.studies):,} studies, {day(first)} to {day(last)}; {plural(len(cells), 'cell')}, "
-        f"each measure of each a series: {len(history.series):,}"
+        f"{len(history.studies):,} studies, {day(first)} to {day(last)}; {plural(len(cells), 'cell')} with "
+        f"{plural(len(history.series), 'figure')}"
     )
 
 
@@ -76,7 +76,7 @@ def _notices(history: History) -> Iterator[str]:
         yield f"Left out: {first}{more}."
     if short := len(history.series) - len(history.long):
         yield (
-            f"{short:,} of {len(history.series):,} series have fewer than {2 * LEAST} studies, and so no "
+            f"{short:,} of {len(history.series):,} figures have fewer than {2 * LEAST} studies, and so no "
             "change can be told."
         )
 
@@ -116,7 +116,9 @@ def _answer(occasion: Occasion) -> AnswerRow:
     question = f"{sentence(word)} since {day(occasion.study)}"
     said = f"{one.name}: {_times(one, change)}."
     others = [
-        f"{it.cell} {it.measure.spoken} {its.ratio.figure}×" for it, its in occasion.changes if it is not one
+        f"{'' if it.name == one.name else f'{it.name} '}{it.measure.spoken} {its.ratio.figure}×"
+        for it, its in occasion.changes
+        if it is not one
     ]
     more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
     beside = f"Also {', '.join(others[:NAMED])}{more}. " if others else ""
@@ -136,10 +138,10 @@ def _times(one: CellSeries, change: ChangePoint) -> str:
 def _when(one: CellSeries, change: ChangePoint) -> str:
     """Which study has the new level first, and how sure that is."""
     if change.first == change.last:
-        return f"First in {one.studies[change.at].place}."
+        return f"First in {one.studies[change.at].side.name}."
     count = change.last - change.first + 1
     return (
-        f"First in {one.studies[change.at].place}; any of {count} studies may be the first, "
+        f"First in {one.studies[change.at].side.name}; any of {count} studies may be the first, "
         f"{day(one.studies[change.first])} to {day(one.studies[change.last])}."
     )
 
@@ -156,7 +158,7 @@ def changed_then(occasion: Occasion) -> str:
 def _sight(history: History) -> str:
     """What of the history could show a change at all."""
     least = f"the {2 * LEAST} studies that a change takes, {LEAST} on each side"
-    return f"{len(history.long):,} of {len(history.series):,} series have {least}."
+    return f"{len(history.long):,} of {len(history.series):,} figures have {least}."
 
 
 def _drifts(history: History) -> Iterator[AnswerRow]:
@@ -171,10 +173,10 @@ def _drifts(history: History) -> Iterator[AnswerRow]:
 
 
 def _outliers(history: History) -> Iterator[AnswerRow]:
-    """Single studies that stand out, those with the most figures first."""
+    """Single studies that stand out in several figures, those with the most first."""
     off = [one.studies[at] for one in history.series for at in one.course.outlying]
-    if off:
-        most = sorted(grouped(off, lambda it: it.place).items(), key=lambda it: -len(it[1]))
+    by_name = grouped(off, lambda it: it.side.name)
+    if most := sorted((it for it in by_name.items() if len(it[1]) > 1), key=lambda it: -len(it[1])):
         named = ", ".join(f"{place} ({plural(len(of), 'figure')})" for place, of in most[:NAMED])
         more = f" and {len(most) - NAMED} more" if len(most) > NAMED else ""
         yield AnswerRow(
@@ -186,8 +188,8 @@ def changes_table(found: Sequence[Occasion]) -> Table:
     """One row for each change, the newest first."""
     rows = [_changes_row(occasion, one, change) for occasion in found for one, change in occasion.changes]
     return table_of(
-        "Change points",
-        ("since", "cell", "measure", "ratio (95 % CI)", "changed then"),
+        "Since when, and by how much",
+        ("cell", "since", "measure", "ratio (95 % CI)", "changed then"),
         rows,
         caption=f"Of the mean level of at least {LEAST} studies on each side; the chance of any false one in "
         f"all of this page is 5 %. {NO_CAUSE}",
@@ -200,7 +202,7 @@ def _changes_row(occasion: Occasion, one: CellSeries, change: ChangePoint) -> tu
     since = f"{day(one.studies[change.at])}{_give_or_take(change)}"
     told = TableCell(f"{one.word(ratio.ratio)}, {ratio.times}", value=ratio.ratio)
     more = f"; and {len(facts) - 1} more" if len(facts) > 1 else ""
-    return since, one.name, one.measure.title, told, f"{facts[0].text}{more}" if facts else MISSING
+    return one.name, since, one.measure.title, told, f"{facts[0].text}{more}" if facts else MISSING
 
 
 def _give_or_take(change: ChangePoint) -> str:

@@ -126,8 +126,8 @@ def open_json_lines(place: str) -> JsonLines:
     try:
         # Not to wait for the reader of a named pipe.
         opened = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o644)
-    except OSError as error:
-        why = f"cannot be written ({str(error.strerror).lower()})"
+    except (OSError, ValueError) as error:
+        why = f"cannot be written ({str(getattr(error, 'strerror', 'no name of a file')).lower()})"
         raise UsageError(f"--json-lines {place}: {why}; name a file in a folder that is there") from error
     os.set_blocking(opened, True)
     return JsonLines(opened)

@@ -132,6 +132,7 @@ def influx_url(text: str) -> str:
     try:
         parts = urlsplit(text.strip())
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        known = known and text.isascii() and text.strip().isprintable() and " " not in text.strip()
         asked = parse_qs(parts.query)
     except ValueError:
         raise ValueError(give) from None

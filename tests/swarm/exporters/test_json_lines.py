@@ -148,6 +148,8 @@ def test_losses_are_of_one_study() -> None:
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        open_json_lines("\0")
     with pytest.raises(UsageError) as caught:
         open_json_lines(str(tmp_path / "none" / "events.jsonl"))
     assert str(caught.value) == (

@@ -79,6 +79,15 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--pytorch-url h:1 --kube-url http://h:1 --kube-deployment a/b",
          "--kube-deployment a/b: give a Kubernetes name"),
         ("--prometheus-port 70000", "--prometheus-port 70000: must be 0 to 65535"),
+        (
+            "--influx-url http://influx:8086",
+            "--influx-url http://influx:8086: give http://HOST:8086/write?db=NAME or"
+            " http://HOST:8086/api/v2/write?org=ORG&bucket=BUCKET",
+        ),
+        (
+            "--influx-url http://influx:8086/write?db=load&p=s3cret",
+            "--influx-url: holds a secret; leave it out, and export the token as INFERSWARM_INFLUX_TOKEN",
+        ),
         ("--client fast", "--client fast: give one of prepared, library"),
         ("--client library --grpc-scheduling fair",
          "--grpc-scheduling: applies only to --client prepared; leave it out, or add that client"),

@@ -19,9 +19,11 @@ REQUIREMENT = "requirements-triton.txt"
 
 
 def how_to_install(checkout: bool = CHECKOUT, file: Path = ROOT / REQUIREMENT) -> str:
-    """The command: an installed package names no file of its own, but what stands in it."""
+    """The command; an installed package names what stands in the file. An image of the service has none."""
+    if checkout or not file.exists():
+        return f"run `pip install --no-deps -r {REQUIREMENT}`"
     pinned = [line.partition(";")[0].strip() for line in file.read_text().splitlines() if line[:1] != "#"]
-    return f"run `pip install --no-deps {f'-r {REQUIREMENT}' if checkout else ' '.join(pinned)}`"
+    return f"run `pip install --no-deps {' '.join(pinned)}`"
 
 
 INSTALL = how_to_install()

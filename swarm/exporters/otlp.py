@@ -61,7 +61,7 @@ class Session(requests.Session):
         """As always."""
         try:
             response = super().request(*given, **named)
-        except requests.RequestException as error:
+        except Exception as error:  # files for TLS that are not there are no RequestException
             self.fault = plain(error)
             raise
         self.fault = "" if response.ok else f"HTTP status {response.status_code} {response.reason}"
@@ -82,23 +82,26 @@ class OtelCollector:
     def __init__(self, url: str) -> None:
         # What fails is told as other listeners' losses are, and not once more for each try.
         logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
-        self.url, self._session = url, Session()
-        how: dict[str, Any] = {"timeout": TIMEOUT_S, "session": self._session}
-        self._metrics = OTLPMetricExporter(f"{url}/v1/metrics", **how)
-        self._spans = OTLPSpanExporter(f"{url}/v1/traces", **how)
+        self.url = url
+        # One for each: they are used at the same time, and may have other files for TLS.
+        self._metrics_session, self._spans_session = Session(), Session()
+        self._metrics = OTLPMetricExporter(
+            f"{url}/v1/metrics", timeout=TIMEOUT_S, session=self._metrics_session
+        )
+        self._spans = OTLPSpanExporter(f"{url}/v1/traces", timeout=TIMEOUT_S, session=self._spans_session)
 
     def push_metrics(self, made: MetricsData) -> None:
         """Raises NotTaken."""
         if self._metrics.export(made) is not MetricExportResult.SUCCESS:
-            raise self._not_taken("metrics")
+            raise self._not_taken("metrics", self._metrics_session)
 
     def push_spans(self, made: Sequence[ReadableSpan]) -> None:
         """Raises NotTaken."""
         if self._spans.export(made) is not SpanExportResult.SUCCESS:
-            raise self._not_taken("spans")
+            raise self._not_taken("spans", self._spans_session)
 
-    def _not_taken(self, what: str) -> NotTaken:
-        return NotTaken(f"{self.url} does not take {what} ({self._session.fault or 'no answer'})")
+    def _not_taken(self, what: str, session: Session) -> NotTaken:
+        return NotTaken(f"{self.url} does not take {what} ({session.fault or 'no answer'})")
 
 
 def open_otlp(url: str, traced: bool) -> list[Any]:

@@ -13,8 +13,9 @@ import time
 from collections.abc import Sequence
 
 NAMES = (
-    *("accuracy", "breakdown", "collector", "contention", "generator", "growth", "interference", "interop"),
-    *("planted", "rate", "scale", "sizes", "soak", "stall", "statistics", "strangers", "tail", "turns"),
+    *("accuracy", "breakdown", "collector", "contention", "generator", "growth", "history", "interference"),
+    *("interop", "planted", "rate", "scale", "sizes", "soak", "stall", "statistics", "strangers", "tail"),
+    "turns",
 )
 QUICK = {"generator", "soak"}
 """Run with --quick: all their bounds, and a fifth of the time."""

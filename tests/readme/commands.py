@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.locustfiles.console import ONCE, ROOT, Console, few_pictures
 
-NAMES = ("studies", "traffic", "run", "exporters", "results", "report", "development")
+NAMES = ("studies", "traffic", "run", "exporters", "results", "history", "report", "development")
 PAGES = tuple(f"docs/{name}.md" for name in NAMES)
 """Where the README leads: a command stands on one of these pages or in the README, and only once."""
 SHORT = ["--iterations", "2", "--seconds", "0.1", "--warm-up", "0.5", *ONCE, *few_pictures()]

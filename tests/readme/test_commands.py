@@ -22,6 +22,7 @@ def test_no_command_is_left_out() -> None:
         "--prometheus-port", "benchmarks.accuracy", "--emulate", "inferswarm run", "hosts prepare",
         "hosts check", "inferswarm link wan-a100", "inferswarm compare", "--gate thresholds.toml",
         "inferswarm gate", "inferswarm baseline", "inferswarm calibrate", "inferswarm profile",
+        "inferswarm history",
         "--endpoints onnx-grpc", "inferswarm probe",
         "--endpoints pytorch-http", "--together", "--split", "--compression", "--replay burst.csv",
         "inferswarm trace make", "inferswarm trace show", "inferswarm trace convert",

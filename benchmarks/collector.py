@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,7 @@ def windows() -> list[dict[str, object]]:
 def traced() -> dict[str, object]:
     """A worker's part of the requests with a traceparent, of which no more are told in a second."""
     recorder = Recorder()
-    recorder.traced_per_s = TRACED_PER_S // WORKERS
+    recorder.traced_per_s = ceil(TRACED_PER_S / WORKERS)
     for result in results(latencies(recorder.traced_per_s), 0, NS_PER_S // PER_S, CELL, traced=True):
         recorder.add(result)
     return recorder.take_traced()

@@ -25,7 +25,7 @@ SELDOM = frozenset({"failure_codes", "refused_for", "retry_after", "retry_after_
 MILLI = 1_000
 SPREAD_S = 60
 """Seconds that a request's images are spread over, at most."""
-TRACED_PER_S = 1_000
+TRACED_PER_S = 500
 """Requests with a traceparent that all workers together tell of in a second; they only count further ones."""
 
 

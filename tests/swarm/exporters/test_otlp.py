@@ -259,7 +259,7 @@ def test_requests_that_workers_only_counted_are_told_of_in_the_notices() -> None
     for _ in range(2):
         study.dispatcher.on_traced("w7", [], 3)
     study.tell(end)
-    said = "6 requests with a traceparent were more than 1,000 a second, and were not told of."
+    said = "6 requests with a traceparent were more than 500 a second, and were not told of."
     assert study.dispatcher.finish() == [said]
 
 

@@ -18,8 +18,8 @@ from swarm.hosts.hosts_file import HostSpec
 ROOT = Path(__file__).resolve().parents[2]
 SUPERVISOR, FACTS = "swarm/launcher/supervisor.py", "swarm/hosts/facts.py"
 OWN_SUPERVISOR = [sys.executable, "-I", "-S", str(ROOT / SUPERVISOR)]
-OWN_LOCUST = [sys.executable, "-m", "inferswarm", "locust"]
-"""Here it may be started from any folder; on an ssh host it is from the checkout's."""
+OWN_LOCUST = [sys.executable, "-P", "-m", "inferswarm", "locust"]
+"""Here it may be started from any folder, even from another checkout; on an ssh host, from the checkout."""
 FIRST_PORT, PORTS = 20_000, 10_000
 """Tunnels' ports: below those that Linux gives to outgoing connections, which could occupy one."""
 

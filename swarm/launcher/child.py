@@ -47,20 +47,20 @@ class Signals:
 
 def workers_wanted(locustfile: str) -> int:
     """By the study in a locustfile. Raises UsageError where there is none to run."""
-    # The suite's packages, whichever are in the folder that we are called from.
     command = [sys.executable, "-P", "-m", "swarm.study.describe", locustfile]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path},
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment()
     )
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise UsageError(f"-f {locustfile}: cannot be used: {said[-1]}")
     return int(done.stdout.splitlines()[-1])
+
+
+def environment() -> dict[str, str]:
+    """Ours, in which `python -P` finds the suite, whatever packages are in the current folder."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def spread(specs: Sequence[HostSpec], workers: int) -> list[int]:
@@ -101,7 +101,7 @@ class SupervisedProcess(subprocess.Popen[bytes]):
                 stdin=subprocess.PIPE,
                 stdout=written,
                 stderr=subprocess.STDOUT if written else None,
-                env={**os.environ, VARIABLE: identity(), **variables},
+                env={**environment(), VARIABLE: identity(), **variables},
                 # Ctrl-C in the terminal reaches the launcher alone, which ends the study in order.
                 start_new_session=True,
             )

@@ -60,11 +60,11 @@ LOAD = (
 
 
 class Installed:
-    """An environment that the wheel is in, and a folder to work in, where others' packages lie, too."""
+    """An environment that the wheel is in, and a folder to work in, where packages of its names lie, too."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "work"
-        for name in ("users", "reports"):
+        for name in ("users", "reports", "inferswarm"):
             (self.folder / name).mkdir(parents=True)
             (self.folder / name / "__init__.py").write_text(TAKEN)
         self.python = folder / "venv/bin/python"

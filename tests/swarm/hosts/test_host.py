@@ -25,7 +25,7 @@ def test_a_worker_on_this_machine() -> None:
     host = Host(HostSpec("h1", "process"), inside)
     assert host.worker_command(["-f", "a b.py"], MASTER, 3) == [
         *SUPERVISOR, "INFERSWARM_HOST=h1", "INFERSWARM_WORKER=3", "--",
-        sys.executable, "-m", "inferswarm", "locust", "-f", "a b.py",
+        sys.executable, "-P", "-m", "inferswarm", "locust", "-f", "a b.py",
         "--worker", "--master-host", "10.1.2.3", "--master-port", "5557",
     ]  # fmt: skip
 
@@ -34,7 +34,7 @@ def test_a_worker_in_a_network_namespace() -> None:
     command = Host(HostSpec("h1", "netns"), inside).worker_command(["-f", "a.py"], MASTER, 0)
     assert command[: len(SUPERVISOR)] == SUPERVISOR
     assert command[command.index("--") + 1 :][:6] == [
-        "enter", "h1", sys.executable, "-m", "inferswarm", "locust",
+        "enter", "h1", sys.executable, "-P", "-m", "inferswarm",
     ]  # fmt: skip
 
 

@@ -93,7 +93,9 @@ def header(
             e.behind: asdict(FLOOR if e.floor_of else backend_of(e).facts) for e in servers.endpoints
         },
         "endpoints": {
-            e.name: about(e, options, ready, stated.get(e.name, {})) | where(servers.here.get(e.name))
+            e.name: about(e, options, ready, stated.get(e.name, {}))
+            | {"path": codec_of(e).path}
+            | where(servers.here.get(e.name))
             for e in servers.endpoints
         },
     }
@@ -128,7 +130,6 @@ def asked_how(endpoint: Endpoint) -> dict[str, Any]:
     contract, settings = endpoint.contract, endpoint.settings
     told = {
         "codec": endpoint.codec,
-        "path": codec_of(endpoint).path,
         "codec_sha256": endpoint.codec_sha256,
         "server": endpoint.shares,
         "space": endpoint.space,

@@ -122,7 +122,7 @@ def single(
     intended_ns = (FIRST_SECOND + second) * 1_000 * MS + at * 20 * MS
     known = {"user": at % 4, "images": 1, "intended_utc_ns": intended_ns, "send_delay_ns": delay_ns}
     row = dict.fromkeys(COLUMNS) | {"cell": tag["cell"], "repeat": tag["repeat"], "worker": worker}
-    texts = {"error": error, "request_id": "", "request_class": ""}
+    texts = {"error": error, "request_id": "", "request_class": "", "trace_id": ""}
     return row | known | texts | {"service_ns": service_ns, "abandoned": False}
 
 
@@ -131,6 +131,7 @@ def write_requests(folder: Path, rows: Sequence[Record]) -> None:
     whole = dict.fromkeys(("repeat", *NUMBERS), pyarrow.int64())
     few = ("cell", "worker", "error", "request_class")
     names = dict.fromkeys(few, pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
-    types = whole | names | {"abandoned": pyarrow.bool_(), "request_id": pyarrow.string()}
+    types = whole | names | dict.fromkeys(("request_id", "trace_id"), pyarrow.string())
+    types |= {"abandoned": pyarrow.bool_()}
     columns = {name: pyarrow.array([row[name] for row in rows], types[name]) for name in COLUMNS}
     parquet.write_table(pyarrow.table(columns), folder / FILE_NAME)

@@ -21,7 +21,7 @@ def test_each_request_is_a_row(tmp_path: Path) -> None:
     assert " ".join(COLUMNS) == (
         "cell repeat worker user images intended_utc_ns send_delay_ns service_ns encode_ns send_ns wait_ns "
         "receive_ns decode_ns connect_ns server_ns request_bytes response_bytes error abandoned request_id "
-        "stream_wait_ns flow_wait_ns request_class"
+        "stream_wait_ns flow_wait_ns request_class trace_id"
     )
     assert len(requests) == 3 * 2 * 8 * 40 + 24
     first = requests.iloc[0]
@@ -66,8 +66,9 @@ def test_a_file_from_before_requests_had_ids_is_read(tmp_path: Path) -> None:
 def test_a_file_from_before_calls_waited_for_http2_and_requests_had_classes_is_read(tmp_path: Path) -> None:
     path = gpu_study(tmp_path) / FILE_NAME
     now, waits = read_requests(tmp_path), ["stream_wait_ns", "flow_wait_ns"]
-    assert [*COLUMNS[-3:]] == [*waits, "request_class"]
-    parquet.write_table(parquet.read_table(path).drop_columns(["connect_ns", *waits, "request_class"]), path)
+    later = [*waits, "request_class", "trace_id"]
+    assert [*COLUMNS[-4:]] == later
+    parquet.write_table(parquet.read_table(path).drop_columns(["connect_ns", *later]), path)
     older = read_requests(tmp_path)
     pandas.testing.assert_frame_equal(older, now, check_categorical=False)
     assert older[waits].isna().all(axis=None)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import resource
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,8 +32,8 @@ FALSE, FOUND, NEAR = 5.0, 95.0, 90.0
 """Percent of histories: with a false change; where the planted one is found; where its date is off by one
 study at most.
 """
-MOST_S = 60.0
-"""For a thousand studies of fifty cells in three repeats, from files to page."""
+MOST_S = 30.0
+"""Of processor time: for a thousand studies of fifty cells in three repeats, from files to page."""
 QUIET = Times()
 
 
@@ -42,7 +42,7 @@ def step(share: float, back: int = QUIET.studies) -> Slower:
     return lambda at: np.where((at >= AT) & (at < back), share, 0.0)
 
 
-class Planted(NamedTuple):
+class PlantedChange(NamedTuple):
     """What is planted in CELL of which histories, at which studies a change must be told; promises."""
 
     name: str
@@ -56,21 +56,23 @@ class Planted(NamedTuple):
 
 
 PLANTED = (
-    Planted("nothing"),
-    Planted("nothing, studies alike by 0.3", Times(alike=0.3)),
-    Planted("nothing, alike by 0.6", Times(alike=0.6)),
-    Planted("nothing, alike by 0.8", Times(alike=0.8), false=None),
-    Planted("nothing in 20 studies", Times(studies=20)),
-    Planted("nothing in 20 studies, alike by 0.6", Times(studies=20, alike=0.6), false=None),
-    Planted("nothing in 50 studies, alike by 0.6", Times(studies=50, alike=0.6), false=None),
-    Planted("8 % slower", slower=step(0.08), dates=(AT,), found=FOUND, near=NEAR),
-    Planted("3 % slower", slower=step(0.03), dates=(AT,), about=QUIET.studies),
-    Planted("20 % slower", slower=step(0.2), dates=(AT,), found=FOUND, near=FOUND),
-    Planted("8 % slower, mended after 30 studies", slower=step(0.08, BACK), dates=(AT, BACK), found=FOUND),
-    Planted("8 % slower, alike by 0.3", Times(alike=0.3), step(0.08), (AT,), found=FOUND),
-    Planted("8 % slower, alike by 0.6", Times(alike=0.6), step(0.08), (AT,), found=FOUND),
-    Planted("one study 30 % slower", slower=step(0.3, AT + 1)),
-    Planted("two studies 30 % slower", slower=step(0.3, AT + 2)),
+    PlantedChange("nothing"),
+    PlantedChange("nothing, studies alike by 0.3", Times(alike=0.3)),
+    PlantedChange("nothing, alike by 0.6", Times(alike=0.6)),
+    PlantedChange("nothing, alike by 0.8", Times(alike=0.8), false=None),
+    PlantedChange("nothing in 20 studies", Times(studies=20)),
+    PlantedChange("nothing in 20 studies, alike by 0.6", Times(studies=20, alike=0.6), false=None),
+    PlantedChange("nothing in 50 studies, alike by 0.6", Times(studies=50, alike=0.6), false=None),
+    PlantedChange("8 % slower", slower=step(0.08), dates=(AT,), found=FOUND, near=NEAR),
+    PlantedChange("3 % slower", slower=step(0.03), dates=(AT,), about=QUIET.studies),
+    PlantedChange("20 % slower", slower=step(0.2), dates=(AT,), found=FOUND, near=FOUND),
+    PlantedChange(
+        "8 % slower, mended after 30 studies", slower=step(0.08, BACK), dates=(AT, BACK), found=FOUND
+    ),
+    PlantedChange("8 % slower, alike by 0.3", Times(alike=0.3), step(0.08), (AT,), found=FOUND),
+    PlantedChange("8 % slower, alike by 0.6", Times(alike=0.6), step(0.08), (AT,), found=FOUND),
+    PlantedChange("one study 30 % slower", slower=step(0.3, AT + 1)),
+    PlantedChange("two studies 30 % slower", slower=step(0.3, AT + 2)),
 )
 DRIFT = 0.2
 
@@ -103,7 +105,7 @@ def slowed(slower: Slower | None) -> dict[int, Slower]:
     return {CELL: slower} if slower else {}
 
 
-def is_false(history: Sequence[Sequence[Course]], one: Planted) -> bool:
+def is_false(history: Sequence[Sequence[Course]], one: PlantedChange) -> bool:
     """Whether it tells a change or a drift that was not planted."""
     for measure in history:
         for cell, course in enumerate(measure):
@@ -121,7 +123,7 @@ def planted_at(history: Sequence[Sequence[Course]], date: int, about: int) -> Ch
     return min(changes, key=lambda it: it.p, default=None)
 
 
-def true(change: ChangePoint, one: Planted, date: int) -> float:
+def true(change: ChangePoint, one: PlantedChange, date: int) -> float:
     """The ratio that was planted, of a latency or of the rate as the change has it."""
     assert one.slower is not None
     before, after = one.slower(np.array([date - 1.0, float(date)]))
@@ -153,17 +155,18 @@ def files(bounds: Bounds) -> None:
     right = float(named == {"packages.onnxruntime"})
     bounds.exactly("  the package that changed then is named first", right, 1)
     _, took_s = commanded(Times(studies=1_000, cells=50).draw(np.random.default_rng(2), {CELL: step(0.08)}))
-    bounds.at_most("1,000 studies of 50 cells, 3 repeats: the command", took_s, MOST_S, "s")
+    bounds.at_most("1,000 studies of 50 cells, 3 repeats: the command, CPU", took_s, MOST_S, "s")
 
 
 def commanded(logs: Mapping[str, Floats]) -> tuple[list[dict[str, str]], float]:
-    """What history.csv has, and how long the command took."""
+    """What history.csv has, and the command's processor time."""
     with TemporaryDirectory() as folder:
         write_history(Path(folder) / "results", logs, facts)
-        began = time.monotonic()
+        began = resource.getrusage(resource.RUSAGE_CHILDREN)
         words = ["history", f"{folder}/results", "--out", f"{folder}/out", "--quiet"]
         subprocess.run([sys.executable, "-m", "reports", *words], check=True)
-        took_s = time.monotonic() - began
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took_s = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
         with (Path(folder) / "out" / "history.csv").open(encoding="utf-8", newline="") as lines:
             return list(csv.DictReader(lines)), took_s
 

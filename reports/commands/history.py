@@ -11,7 +11,7 @@ from reports.history.csv import render_history
 from reports.history.page import History, history_page, is_worse
 from reports.history.reading import read_history
 from reports.history.series import FOLLOWED, told_series
-from reports.render.console import NOT_TOLD, OK, print_page, refused
+from reports.render.console import NOT_TOLD, OK, print_page, public_path, refused
 from reports.render.files import write_files, writing
 from reports.render.html import render_html
 
@@ -74,7 +74,10 @@ def history(arguments: argparse.Namespace) -> int:
     series = told_series(kept, measures, lambda cell: fnmatchcase(cell, arguments.cells), least)
     if not series:
         return refused(_nothing(arguments, len(studies), skipped), NOT_TOLD)
-    told = History(tuple(arguments.places), _given(arguments), kept, skipped, series, least)
+    places = tuple(
+        place if "://" in place else public_path(Path(place), Path.cwd()) for place in arguments.places
+    )
+    told = History(places, _given(arguments), kept, skipped, series, least)
     page = history_page(told)
     with writing(arguments.out, "fix that, or give --out"):
         write_files(arguments.out, {"history.html": render_html(page), "history.csv": render_history(series)})

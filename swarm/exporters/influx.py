@@ -42,7 +42,7 @@ class Influx:
     yet waits, and is counted as missed while the receiver does not take it.
     """
 
-    name = "--influx-url"
+    flag = "--influx-url"
 
     def __init__(self, post: Post, clock: Callable[[], float] = time.monotonic) -> None:
         self._post, self._clock = post, clock

@@ -30,7 +30,7 @@ class JsonLines:
     delays only this greenlet.
     """
 
-    name = "--json-lines"
+    flag = "--json-lines"
 
     def __init__(self, descriptor: int) -> None:
         self._file = descriptor

@@ -116,7 +116,7 @@ class Delivery:
     """Takes the events of one study to the listeners that there are when it begins.
 
     Listeners that are methods belong to their object, functions to their module: the listeners of one owner
-    share a mailbox. One of our `own` may have a `name`, `failed`, which is told of its first error, and
+    share a mailbox. One of our `own` may have a `flag`, the option that it is known by; `failed`, which is told of its first error; and
     `missed`, which returns a sentence on what it could not pass on since the study began, or nothing.
     """
 
@@ -138,7 +138,7 @@ class Delivery:
         key: int | str = module if owner is None else id(owner)
         if key not in self._boxes:
             ours = owner if id(owner) in self._own else None
-            name = module_name(module) if owner is None else getattr(ours, "name", type(owner).__name__)
+            name = module_name(module) if owner is None else getattr(ours, "flag", type(owner).__name__)
             asked = {one: getattr(ours, one) for one in ("failed", "missed") if hasattr(ours, one)}
             self._boxes[key] = Mailbox(name, self._say, **asked)
         return self._boxes[key]

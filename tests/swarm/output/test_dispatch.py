@@ -370,7 +370,7 @@ def test_a_phase_tells_of_what_was_set_and_found_before_it_and_the_end_of_operat
 
 def test_what_one_of_ours_could_not_pass_on_is_told_once_and_counted() -> None:
     class Exporter(Heard):
-        name = "--to-nowhere"
+        flag = "--to-nowhere"
 
         def missed(self) -> str:
             return f"--to-nowhere: {len(self.windows)} lost." if self.windows else ""

@@ -41,7 +41,7 @@ def add_history(commands: Any) -> None:
         help="where to write (default: results/history)",
     )
     told.add_argument("--since", metavar="DATE", type=_date, help="leave out studies before, e.g. 2026-10-01")
-    told.add_argument("--cells", metavar="GLOB", default="*", help="only cells of such a name, e.g. '*-grpc/b1/*'")
+    told.add_argument("--cells", metavar="GLOB", default="*", help="only such cells, e.g. '*-grpc/b1/*'")
     told.add_argument(
         "--measure",
         metavar="COLUMN",

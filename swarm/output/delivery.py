@@ -116,8 +116,9 @@ class Delivery:
     """Takes the events of one study to the listeners that there are when it begins.
 
     Listeners that are methods belong to their object, functions to their module: the listeners of one owner
-    share a mailbox. One of our `own` may have a `flag`, the option that it is known by; `failed`, which is told of its first error; and
-    `missed`, which returns a sentence on what it could not pass on since the study began, or nothing.
+    share a mailbox. One of our `own` may have a `flag`, the option that it is known by; `failed`, which is
+    told of its first error; and `missed`, which returns a sentence on what it could not pass on since the
+    study began, or nothing.
     """
 
     def __init__(

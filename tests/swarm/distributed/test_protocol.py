@@ -19,6 +19,8 @@ from tests.swarm.fakes import NOTHING_DONE, FakeRunner
 from users.errors import ErrorKind, RequestError
 from users.result import Result
 
+SECOND_NS = time.perf_counter_ns() // 1_000_000_000 * 1_000_000_000
+"""The start of one: results made of it are of one second."""
 OF_RUN = {"cell": "a/b1/c1", "repeat": 0, "phase": "measure"}
 TIMES = ("latency", "service_time", "send_delay")
 HISTOGRAM = codec.encoded_ns([5, 6])[0]
@@ -27,7 +29,7 @@ WINDOW = {**OF_RUN, "kind": "window", "second": 1, "ok": 0, "failures": {"timeou
 
 
 def result(error: RequestError | None = None) -> Result:
-    now = time.perf_counter_ns()
+    now = SECOND_NS
     values: dict[str, Any] = dict.fromkeys(Result._fields, 1) | OF_RUN
     values |= {"intended_ns": now, "start_ns": now + 5, "end_ns": now + 1_000_000, "phases_ns": {"send": 5}}
     values |= {

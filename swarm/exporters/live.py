@@ -2,10 +2,9 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -14,18 +13,26 @@ from prometheus_client.samples import NativeHistogram
 
 from reports.fold.windows import Results
 from reports.machines.gpus import HELD_BY
-from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
+from swarm.events import (
+    HealthEvent,
+    PhaseStarted,
+    RunEnded,
+    RunStarted,
+    SampleEvent,
+    WindowEvent,
+    WorkerSecond,
+)
 from swarm.exporters import metrics
 from swarm.exporters.latency_buckets import NS_PER_S, LatencyBuckets
+from swarm.output.run_fold import KEPT
 
 FRESH_S = 5.0
 """A value reported once a second, and then not for this long, no longer holds."""
-MOST_TOLD = 500
-"""Seconds of a phase that are kept for a while: more of one may arrive."""
 KEEP_S = 300.0
 """How long a histogram without new results is shown; it returns with new ones. Keeps scrapes short."""
 ENDS = ("ok", "failed")
 """How a request ends."""
+Told = TypeVar("Told")
 
 
 class Series(NamedTuple):
@@ -87,11 +94,13 @@ class Live(Collector):
         """When the last latencies arrived."""
         self._told: dict[tuple[Series, int, int], Totals] = {}
         """For the latest seconds, which may get more records: what each has added to its series."""
-        self._workers: dict[str, tuple[float, WorkerSecond]] = {}
-        self._sample: tuple[float, SampleEvent | None] = (-inf, None)
-        self._run: tuple[float, tuple[str, ...]] = (-inf, ())
-        self._serving: dict[str, Mapping[str, Any]] = {}
-        """How the server is set, by the current cell; empty where it does not tell."""
+        # What holds now, by cell, of which several may run at the same time; and when it was told.
+        self._workers: dict[str, dict[str, tuple[float, WorkerSecond]]] = {}
+        self._samples: dict[str, tuple[float, SampleEvent]] = {}
+        self._runs: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._serving: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        self._over = set[str]()
+        """Cells whose run has ended since the last one began."""
 
     def on_window(self, window: WindowEvent, **_: Any) -> None:
         """A second of all workers; one that comes again adds what is new in it."""
@@ -103,26 +112,35 @@ class Live(Collector):
             self._told[key] = totals
             if totals.counts["ok"] > before.counts["ok"]:
                 self._heard[series] = self._clock()
-        for key in list(self._told)[:-MOST_TOLD]:
+        for key in [key for key in self._told if key[2] < window.second - KEPT]:
             del self._told[key]
 
     def on_health(self, health: HealthEvent, **_: Any) -> None:
         """How the workers fare."""
-        self._workers |= {name: (self._clock(), one) for name, one in health.workers.items()}
+        told = {name: (self._clock(), one) for name, one in health.workers.items()}
+        self._workers.setdefault(health.cell, {}).update(told)
 
     def on_sample(self, sample: SampleEvent, **_: Any) -> None:
         """What server, GPUs and host said."""
-        self._sample = (self._clock(), sample)
-        self._run = (self._clock(), (sample.cell, str(sample.repeat), sample.phase))
+        self._samples[sample.cell] = (self._clock(), sample)
+        self._runs[sample.cell] = (self._clock(), (sample.cell, str(sample.repeat), sample.phase))
+
+    def on_run_started(self, run: RunStarted, **_: Any) -> None:
+        """What was so in runs that are over is so no more."""
+        for cell in self._over:
+            for known in (self._workers, self._samples, self._runs, self._serving):
+                known.pop(cell, None)
+        self._over.clear()
 
     def on_phase_started(self, phase: PhaseStarted, **_: Any) -> None:
         """Which run is under way is known at once; with its first phase comes how its server is set."""
         if phase.serving:
-            self._serving = {phase.cell: phase.serving}
-        self._run = (self._clock(), (phase.cell, str(phase.repeat), phase.phase))
+            self._serving[phase.cell] = (self._clock(), phase.serving)
+        self._runs[phase.cell] = (self._clock(), (phase.cell, str(phase.repeat), phase.phase))
 
     def on_run_ended(self, run: RunEnded, **_: Any) -> None:
         """Arrivals that were never sent are known at the end."""
+        self._over.add(run.cell)
         if run.summary is not None and run.summary.sent.dropped:
             series = Series(run.summary.endpoint, run.cell, "measure")
             self._series[series].counts["dropped"] += run.summary.sent.dropped
@@ -130,12 +148,11 @@ class Live(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every family that has a sample."""
         now = self._clock()
-        said = {name: one for name, (at, one) in self._workers.items() if now - at <= FRESH_S}
-        sample = self._sample[1] if now - self._sample[0] <= FRESH_S else None
-        run = self._run[1] if now - self._run[0] <= FRESH_S else ()
-        serving = {cell: told for cell, told in self._serving.items() if cell in run}
-        run_info = metrics.RUN_INFO.family({run: 1} if run else {})
-        for family in (*self._totals(now), *workers(said), *samples(sample), *served(serving), run_info):
+        said = [told for one in self._workers.values() for told in fresh(one, now).items()]
+        known, runs = [*fresh(self._samples, now).values()], fresh(self._runs, now)
+        serving = {cell: told for cell, (_, told) in self._serving.items() if cell in runs}
+        run_info = metrics.RUN_INFO.family(dict.fromkeys(runs.values(), 1))
+        for family in (*self._totals(now), *workers(said), *samples(known), *served(serving), run_info):
             if family.samples:
                 yield family
 
@@ -155,37 +172,46 @@ class Live(Collector):
         )
 
 
-def workers(said: Mapping[str, WorkerSecond]) -> Iterator[Metric]:
-    """The load generators, one by one and together, by each one's last word."""
+def fresh(known: Mapping[str, tuple[float, Told]], now: float) -> dict[str, Told]:
+    """What was told lately."""
+    return {name: told for name, (at, told) in known.items() if now - at <= FRESH_S}
+
+
+def workers(said: Sequence[tuple[str, WorkerSecond]]) -> Iterator[Metric]:
+    """The load generators, one by one and together, by the last word of each on each of its cells."""
     for about in metrics.STANDING:
-        known = [value for one in said.values() if (value := about.of(one)) is not None]
+        known = [value for _, one in said if (value := about.of(one)) is not None]
         yield about.family({(): sum(known)} if known else {})
     for about in metrics.OF_WORKERS:
-        yield about.family({(name,): about.of(one) for name, one in said.items()})
+        yield about.family({(name,): about.of(one) for name, one in said})
 
 
-def samples(sample: SampleEvent | None) -> Iterator[Metric]:
-    """What server, GPUs and host said last."""
-    if sample is None:
-        return
-    endpoint = sample.endpoint
-    yield from of_server(endpoint, sample.server)
-    yield metrics.PENDING.family({(endpoint,): metrics.PENDING.of(sample)})
-    yield metrics.REPLICAS.family({(endpoint, state): count for state, count in sample.replicas.items()})
+def samples(known: Sequence[SampleEvent]) -> Iterator[Metric]:
+    """What the servers, GPUs and host said last."""
+    of_endpoint = {one.endpoint: one for one in known}
+    gpus = {gpu["id"]: gpu for one in known for gpu in one.gpus}
+    yield from of_servers({endpoint: one.server for endpoint, one in of_endpoint.items()})
+    yield metrics.PENDING.family({(of,): metrics.PENDING.of(one) for of, one in of_endpoint.items()})
+    replicas = {of: one.replicas.items() for of, one in of_endpoint.items()}
+    yield metrics.REPLICAS.family({(of, state): n for of, told in replicas.items() for state, n in told})
     for about in metrics.OF_HOST:
-        yield about.family({(): about.of(sample)})
+        yield about.family({(): about.of(known[-1])} if known else {})
     for about in metrics.OF_GPUS:
-        yield about.family({(gpu["id"],): about.of(gpu) for gpu in sample.gpus})
-    yield metrics.GPU_HELD.family({key: held for gpu in sample.gpus for key, held in held_clocks(gpu)})
+        yield about.family({(gpu,): about.of(told) for gpu, told in gpus.items()})
+    yield metrics.GPU_HELD.family({key: held for told in gpus.values() for key, held in held_clocks(told)})
 
 
-def of_server(endpoint: str, told: Mapping[str, Any]) -> Iterator[Metric]:
-    """The server's own counters: times and counts."""
-    numbers = {name: value for name, value in told.items() if isinstance(value, int | float)}
-    parts = {(endpoint, name[:-3]): ns / NS_PER_S for name, ns in numbers.items() if name.endswith("_ns")}
-    counts = {(endpoint, name): count for name, count in numbers.items() if not name.endswith("_ns")}
-    yield metrics.SERVER_TIME.family(parts)
-    yield metrics.SERVER_COUNT.family(counts)
+def of_servers(told: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
+    """The servers' own counters, by endpoint: times and counts."""
+    numbers = {
+        (endpoint, name): value
+        for endpoint, counters in told.items()
+        for name, value in counters.items()
+        if isinstance(value, int | float)
+    }
+    times = {(of, name[:-3]): ns / NS_PER_S for (of, name), ns in numbers.items() if name.endswith("_ns")}
+    yield metrics.SERVER_TIME.family(times)
+    yield metrics.SERVER_COUNT.family({key: n for key, n in numbers.items() if not key[1].endswith("_ns")})
 
 
 def served(serving: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:

@@ -16,7 +16,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from reports.fold.windows import Results
 from reports.histogram import codec
 from swarm.errors import UsageError
-from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
+from swarm.events import (
+    HealthEvent,
+    PhaseStarted,
+    RunEnded,
+    RunStarted,
+    SampleEvent,
+    WindowEvent,
+    WorkerSecond,
+)
 from swarm.exporters.latency_buckets import BOUNDS_S
 from swarm.exporters.live import FRESH_S, KEEP_S, Live
 from swarm.exporters.prometheus import start_exporter
@@ -87,8 +95,8 @@ def window(
     )  # fmt: skip
 
 
-def health(**workers: WorkerSecond) -> HealthEvent:
-    return HealthEvent(second=7, cell=CELL, repeat=1, phase="measure", revision=0, workers=workers)
+def health(cell: str = CELL, **workers: WorkerSecond) -> HealthEvent:
+    return HealthEvent(second=7, cell=cell, repeat=1, phase="measure", revision=0, workers=workers)
 
 
 def worker(lag_ns: float | None, users: int) -> WorkerSecond:
@@ -264,8 +272,47 @@ def test_the_begin_of_a_phase_names_the_run_at_once(stand: Stand) -> None:
     assert stand.scrape() == {**told, f"inferswarm_run_info{{cell={CELL},phase=warm-up,repeat=1}}": 1}
     stand.live.on_phase_started(PhaseStarted(**begun, phase="measure"))
     assert stand.scrape() == {**told, f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=1}}": 1}
+    change_runs(stand.live, CELL)
     stand.live.on_phase_started(PhaseStarted(**{**begun, "cell": "other"}, phase="warm-up"))
     assert list(stand.scrape()) == ["inferswarm_run_info{cell=other,phase=warm-up,repeat=1}"]
+
+
+def change_runs(live: Live, over: str) -> None:
+    """The run of one cell ends, and another begins."""
+    live.on_run_ended(RunEnded(cell=over, repeat=1, status="done", note="", summary=None))
+    more: Any = {"utc": "", "workers": (), "hosts": 1, "planned": {}, "plan": ()}
+    live.on_run_started(RunStarted(cell="next", repeat=1, **more))
+
+
+def test_cells_that_run_at_the_same_time_are_all_told(stand: Stand) -> None:
+    about = {"onnx-grpc": (CELL, 12), "two": ("two/b1/c2", 7)}
+    for endpoint, (cell, requests) in about.items():
+        stand.live.on_health(health(cell, w0=worker(1_000_000, users=3), w1=worker(1_000_000, users=2)))
+        gpu = {"id": "GPU-a", "power_w": 100.0}
+        asked = {
+            "server": {"requests": requests, "queue_ns": 1},
+            "pending_requests": requests,
+            "gpus": (gpu,),
+        }
+        stand.live.on_sample(sample(cell=cell, endpoint=endpoint, **asked))
+    found = stand.scrape()
+    assert (found["inferswarm_users{}"], found["inferswarm_in_flight{}"]) == (10, 12)
+    for endpoint, (cell, requests) in about.items():
+        assert found[f"inferswarm_server_count_total{{endpoint={endpoint},what=requests}}"] == requests
+        assert found[f"inferswarm_pending_requests{{endpoint={endpoint}}}"] == requests
+        assert found[f"inferswarm_run_info{{cell={cell},phase=measure,repeat=2}}"] == 1
+    assert found["inferswarm_gpu_power_watts{gpu=GPU-a}"] == 100
+    change_runs(stand.live, "two/b1/c2")
+    assert stand.scrape()["inferswarm_users{}"] == 5
+
+
+def test_of_many_cells_at_a_time_a_second_that_comes_again_adds_what_is_new(stand: Stand) -> None:
+    for second in range(1, 61):
+        for number in range(16):
+            stand.live.on_window(window([5_000_000], cell=f"a/b1/c{number}", second=second))
+    stand.live.on_window(window([5_000_000] * 2, cell="a/b1/c0", second=1))
+    name = "inferswarm_requests_total{cell=a/b1/c0,endpoint=a,outcome=ok,phase=measure}"
+    assert stand.scrape()[name] == 61
 
 
 def test_a_port_in_use(stand: Stand) -> None:

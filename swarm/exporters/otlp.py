@@ -25,11 +25,12 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import NativeHistogram
 
+from reports.format import plural
 from swarm.errors import UsageError
 from swarm.events import RunEnded, SampleEvent, StudyEnded, StudyStarted
 from swarm.exporters import metrics
 from swarm.exporters.live import LatencyFamily, Live
-from swarm.exporters.otlp_spans import OtlpSpans
+from swarm.exporters.otlp_spans import NotTaken, OtlpSpans
 
 PUSH_S = 5.0
 """Metrics are pushed so often, and when a run ends."""
@@ -46,10 +47,6 @@ COUNTED_ELSEWHERE = (f"{NAMESPACE}_server_", f"{NAMESPACE}_gpu_")
 """How names begin of what others count: since when is not known."""
 CUMULATIVE = sdk.AggregationTemporality.CUMULATIVE
 logger = logging.getLogger("inferswarm")
-
-
-class NotTaken(Exception):
-    """Says what a collector has not taken, and why."""
 
 
 class Session(requests.Session):
@@ -143,16 +140,23 @@ def resource_of(study: StudyStarted) -> Resource:
 class OtlpMetrics(Live):
     """What `Live` knows, pushed every few seconds in the greenlet in which it listens."""
 
+    flag = "--otlp-url"
+
     def __init__(
         self, push: Callable[[MetricsData], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(clock)
         self._push, self._pushed, self._began_ns = push, clock(), time.time_ns()
         self._resource = Resource({})
+        self._pushes = self._failed = 0
+        self._fault = ""
 
     def on_study_started(self, study: StudyStarted, **_: Any) -> None:
-        """Whose metrics come next."""
-        self._resource = resource_of(study)
+        """Whose metrics come next: they are counted from here on, since the resource is the study's."""
+        self._resource, self._began_ns = resource_of(study), time.time_ns()
+        self._pushes, self._failed, self._fault = 0, 0, ""
+        for counted in (self._series, self._heard, self._told):
+            counted.clear()
 
     def on_sample(self, sample: SampleEvent, **_: Any) -> None:
         """Once a second."""
@@ -170,10 +174,20 @@ class OtlpMetrics(Live):
         self._push_now()
 
     def _push_now(self) -> None:
+        self._pushes += 1
         try:
             self._push(metrics_data(self.collect(), self._resource, self._began_ns, time.time_ns()))
-        finally:
-            self._pushed = self._clock()
+        except NotTaken as error:
+            self._failed += 1
+            self._fault = self._fault or str(error)
+        self._pushed = self._clock()
+
+    def missed(self) -> str:
+        """How often this study's metrics were not taken, and why."""
+        if not self._failed:
+            return ""
+        pushes = plural(self._pushes, "time")
+        return f"--otlp-url: metrics not pushed {self._failed:,} of {pushes}: {self._fault}."
 
 
 def metrics_data(families: Iterator[Metric], resource: Resource, began_ns: int, now_ns: int) -> MetricsData:

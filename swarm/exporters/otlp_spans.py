@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from reports.format import plural
 from swarm.events import RunEnded, RunStarted, StudyEnded, StudyStarted, TracedEvent
 
 PUSH_S = 1.0
@@ -32,8 +33,14 @@ Row = Mapping[str, Any]
 """What results.parquet has of a request, and in which `phase` of which run it began."""
 
 
+class NotTaken(Exception):
+    """Says what a collector has not taken, and why."""
+
+
 class OtlpSpans:
     """Hears of requests with a traceparent, and pushes their spans in its own greenlet, a few at a time."""
+
+    flag = "--otlp-url"
 
     def __init__(
         self,
@@ -48,10 +55,13 @@ class OtlpSpans:
         """By cell, what all its spans say of the call."""
         self._waiting: list[Row] = []
         self._since = 0.0
+        self._given = self._lost = 0
+        self._fault = ""
 
     def on_study_started(self, study: StudyStarted, **_: Any) -> None:
         """Whose spans come next, and whom requests are sent to."""
         self._resource, self._endpoints, self._calls = self._resource_of(study), study.endpoints, {}
+        self._given, self._lost, self._fault = 0, 0, ""
 
     def on_run_started(self, run: RunStarted, **_: Any) -> None:
         """Whom its requests are sent to."""
@@ -59,7 +69,7 @@ class OtlpSpans:
         self._calls[run.cell] = call_of(planned, self._endpoints.get(planned["endpoint"], {}))
 
     def on_traced(self, traced: TracedEvent, **_: Any) -> None:
-        """Requests that have ended. Raises what `push` does, for spans that are lost then."""
+        """Requests that have ended."""
         about = {"cell": traced.cell, "repeat": traced.repeat, "phase": traced.phase, "worker": traced.worker}
         names, columns = traced.columns.keys(), traced.columns.values()
         self._since = self._since if self._waiting else self._clock()
@@ -76,12 +86,25 @@ class OtlpSpans:
         self._push_all()
 
     def _push_all(self) -> None:
-        """Those that wait; all are lost where one push fails: what comes next may be taken."""
+        """Those that wait; all that are left are lost where a push fails: what comes next may be taken."""
         rows, self._waiting = self._waiting, []
+        self._given += len(rows)
         for first in range(0, len(rows), AT_ONCE):
             some = rows[first : first + AT_ONCE]
-            self._push([one for row in some for one in self._spans(row)])
+            try:
+                self._push([one for row in some for one in self._spans(row)])
+            except NotTaken as error:
+                self._lost += len(rows) - first
+                self._fault = self._fault or str(error)
+                return
             gevent.sleep(0)
+
+    def missed(self) -> str:
+        """Of how many requests of this study the spans were not taken, and why."""
+        if not self._lost:
+            return ""
+        requests = plural(self._given, "request")
+        return f"--otlp-url: spans of {self._lost:,} of {requests} not pushed: {self._fault}."
 
     def _spans(self, row: Row) -> Iterator[ReadableSpan]:
         return spans_of(row, self._calls.get(row["cell"], {}), self._resource)

@@ -110,14 +110,16 @@ def kubernetes_name(text: str) -> str:
 
 def collector_url(text: str) -> str:
     """Where an OpenTelemetry collector is; signals' paths are added to it. Secrets belong into headers."""
-    give = "give a URL such as http://collector:4318, without a user, a query or /v1/…"
+    give = "give a URL such as http://collector:4318, without /v1/…"
     try:
         parts = urlsplit(text.strip())
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         raise ValueError(give) from None
-    if not known or parts.username is not None or parts.query or parts.fragment or "/v1/" in parts.path:
-        raise ValueError(f"{give}; tokens are taken from OTEL_EXPORTER_OTLP_HEADERS")
+    if "@" in text or parts.query:
+        raise SecretError("may hold no user and no query; give OTEL_EXPORTER_OTLP_HEADERS the token")
+    if not known or parts.fragment or "/v1/" in parts.path:
+        raise ValueError(give)
     return text.strip().rstrip("/")
 
 

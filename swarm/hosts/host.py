@@ -45,8 +45,8 @@ SSH_FAILED = 255
 """ssh's exit code where ssh itself failed, and not the command there."""
 PORT_TAKEN = "remote port forwarding failed"
 """What ssh prints before it ends with `SSH_FAILED` if a tunnel's port is taken there: try another."""
-VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
-"""The same as in `users.redact`, whose import would import Locust."""
+VARIABLE = re.compile(r"INFERSWARM_(?!INFLUX_)(?:[A-Z0-9_]+_)?TOKEN")
+"""As in `users.redact`, whose import would import Locust, but for the token of --influx-url: the master's."""
 
 
 class Host:

@@ -61,7 +61,7 @@ def test_a_worker_over_ssh_reaches_the_master_through_a_tunnel() -> None:
 
 
 def test_an_ssh_host_is_told_of_tokens_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("INFERSWARM_TOKEN", "INFERSWARM_ONNX_TOKEN"):
+    for name in ("INFERSWARM_TOKEN", "INFERSWARM_ONNX_TOKEN", "INFERSWARM_INFLUX_TOKEN"):
         monkeypatch.setenv(name, "the secret")
     monkeypatch.setenv("INFERSWARM_TRT_TOKEN", "")
     command = Host(FAR).worker_command(["-f", "a.py"], MASTER, 1)

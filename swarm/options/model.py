@@ -4,9 +4,8 @@ The parser, --help, the web form and the tables of docs/options.md are made of w
 """
 
 import math
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, Self
 
@@ -14,8 +13,20 @@ from reports.caveats.rate_bound import check_find_rate
 from reports.ledger.axes import NO_LINK
 from reports.slo import Slo
 from swarm.options import values
+from swarm.options.option import (
+    NONE,
+    Option,
+    asked,
+    axis,
+    number,
+    of_backends,
+    place,
+    several,
+    switch,
+    text,
+)
 from swarm.options.profile_file import profile_text
-from swarm.options.values import MOST, Reader
+from swarm.options.values import MOST
 from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
 from swarm.plan.sweep import AxisOption, Varied
@@ -32,52 +43,11 @@ from users.transport.connections import PER_USER, parse
 
 SIZES = ("quick", "full")
 PRECISIONS = ("fp32", "fp16")
-
-
-@dataclass(frozen=True)
-class Option:
-    """What is known of an option beside its name and type.
-
-    `read` makes a value of what is typed, or raises ValueError with what to give; an empty text is the
-    `default`. `unset` says what holds where it is not given, if the default does not say so itself.
-    `in_form`: whether the web form asks for it, since it makes sense between two presses of Start; all others
-    are resolved once, when the process starts. `axis`: it is one, and sets the field of its name in
-    cells. `needs`: what it is of, and the options of which one must be given, too. `repeated`: it may be
-    given several times, and is a tuple of what each time says.
-    """
-
-    group: str
-    metavar: str | None
-    default: Any
-    help: str
-    read: Reader = str
-    unit: str = ""
-    unset: str = ""
-    in_form: bool = False
-    axis: AxisOption | None = None
-    needs: tuple[str, ...] = ()
-    flag: str = ""
-    env_var: str | None = None
-    choices: Sequence[str] | None = None
-    repeated: bool = False
-
-    @property
-    def default_text(self) -> str:
-        """The default as the form shows it, and as it could be typed."""
-        return "" if self.unset else str(self.default)
-
-    @property
-    def otherwise(self) -> str:
-        """What holds where it is not given, as people read it; empty for a switch."""
-        said = f"{self.default:,g}" if isinstance(self.default, (int, float)) else str(self.default)
-        return "" if self.default is False else self.unset or said
-
-
 STUDY, CLOSED, LOAD = "Study", "Load: closed-loop", "Load: open-loop"
-VARIED = "Sweeps: several values, separated by commas, are compared"
 FAILURES, GATES, KNOWN = "Failures", "Gates", "Report inputs"
 DESCRIBED, TARGETS = "Targets: endpoints of any model", "Targets: server addresses"
 TLS, KUBERNETES, OUTPUT = "TLS", "Kubernetes", "Output"
+EXPORTERS = "Exporters: live figures for other tools"
 OWN = "Embedded servers, started where no URL is given"
 OF_SERVERS: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Triton's models"}
 OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open-loop load"}
@@ -88,33 +58,8 @@ WATCHED = ("the Kubernetes API", "kube_url")
 ABOVE_0, ANY = (math.ulp(0.0), MOST, "give more than 0"), (-MOST, MOST, "give a whole number")
 QUEUE_DELAY = (0, 10_000_000, "give whole microseconds up to 10,000,000, e.g. 0,1000,10000")
 INSTANCES = (1, 64, "give whole numbers from 1 to 64, e.g. 1,2,4")
-SIZE, NONE, UNKNOWN, AS_STARTED = "set by --study", "none", "unknown", "as the server was started"
+SIZE, UNKNOWN, AS_STARTED = "set by --study", "unknown", "as the server was started"
 BY_STUDY = "set by the study"
-
-
-def text(group: str, metavar: str | None = None, default: Any = "", **more: Any) -> Any:
-    """A field for an option that is a text, unless `read` makes something else of it."""
-    return field(metadata={"option": Option(group, metavar, default, **more)})
-
-
-def asked(group: str, metavar: str | None = None, default: Any = "", **more: Any) -> Any:
-    """As `text`, and the web form asks for it, too, unless it is told otherwise."""
-    return text(group, metavar, default, **{"in_form": True, **more})
-
-
-def several(group: str, metavar: str, **more: Any) -> Any:
-    """A field for what may be given several times."""
-    return text(group, metavar, (), repeated=True, **more)
-
-
-def switch(group: str, help: str) -> Any:
-    """A field for what is given or not."""
-    return text(group, None, False, help=help)
-
-
-def place(group: str, metavar: str, **more: Any) -> Any:
-    """A field for a file or folder, kept as it is found from anywhere."""
-    return text(group, metavar, **{"read": os.path.abspath, "unset": NONE, **more})
 
 
 def picture_shares(text: str) -> Mapping[str, float]:
@@ -134,21 +79,6 @@ def addresses() -> dict[str, Option]:
 def model_names() -> dict[str, Option]:
     """What they call their models, where they may call them otherwise."""
     return {name: Option(TARGETS, "NAME", of.model, of.model_help) for name, of in model_options().items()}
-
-
-def of_backends(options: Callable[[], Mapping[str, Option]]) -> Any:
-    """A field for options that are as many as backends are known."""
-    return field(metadata={"options": options})
-
-
-def number(group: str, kind: type[float], default: float, *bounds: Any, **more: Any) -> Any:
-    """A field for a number within bounds, as `values.number` takes them."""
-    return asked(group, "N", default, read=values.number(kind, *bounds), **more)
-
-
-def axis(metavar: str, how: AxisOption, default: str = "", group: str = VARIED, **more: Any) -> Any:
-    """A field for an axis."""
-    return asked(group, metavar, default, read=values.checked(how.values), axis=how, **more)
 
 
 @dataclass(frozen=True)
@@ -331,19 +261,19 @@ class Options:
         help="Keep up to this many single results in results.parquet; 0 keeps none")
     tables: bool = switch(OUTPUT,
         help="Print the report's tables at the end, below the summary")
-    traceparent: float = number(OUTPUT, float, 0, 0, 1, in_form=False, unset=NONE,
+    traceparent: float = number(EXPORTERS, float, 0, 0, 1, in_form=False, unset=NONE,
         help="Send a W3C traceparent with this share of the requests, from 0 to 1, for servers' spans")
-    otlp_url: str = text(OUTPUT, "URL", read=values.collector_url, unset=NONE,
-        help="Push live metrics, and spans for --traceparent, to an OpenTelemetry collector over HTTP, e.g."
-        " http://collector:4318")
-    prometheus_port: int = number(OUTPUT, int, 0, 0, 65_535, "must be 0 to 65535", in_form=False, unset=NONE,
-        help="Serve live metrics to Prometheus on this port")
-    prometheus_host: str = text(OUTPUT, "HOST", "127.0.0.1",
+    otlp_url: str = text(EXPORTERS, "URL", read=values.collector_url, unset=NONE,
+        help="Push live metrics, and the spans of requests with a --traceparent, to an OpenTelemetry collector"
+        " over HTTP, e.g. http://collector:4318")
+    prometheus_port: int = number(EXPORTERS, int, 0, 0, 65_535, "must be 0 to 65535", in_form=False,
+        unset=NONE, help="Serve live metrics to Prometheus on this port")
+    prometheus_host: str = text(EXPORTERS, "HOST", "127.0.0.1",
         help="Listen on this address for --prometheus-port")
-    json_lines: str = text(OUTPUT, "PLACE", read=values.file_or_stdout, unset=NONE,
+    json_lines: str = text(EXPORTERS, "PLACE", read=values.file_or_stdout, unset=NONE,
         help="Write each event of the study as a line of JSON to the end of this file; - is standard output,"
         " which then has nothing else")
-    influx_url: str = text(OUTPUT, "URL", read=values.influx_url, unset=NONE,
+    influx_url: str = text(EXPORTERS, "URL", read=values.influx_url, unset=NONE,
         help="Write every second's figures in line protocol to this URL, e.g. http://influx:8086/write?db=load"
         " or http://influx:8086/api/v2/write?org=ORG&bucket=BUCKET, token in INFERSWARM_INFLUX_TOKEN")
     # fmt: on

@@ -9,7 +9,8 @@ from typing import Any
 from reports.caveats.rate_bound import BY_SLO
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
-from swarm.options.model import TLS, Option, Options, flag, known_options
+from swarm.options.model import TLS, Options, flag, known_options
+from swarm.options.option import Option
 from swarm.options.values import PEM, SecretError, fault
 from users.backends.registry import model_options, url_options
 from users.load.assignment import LIBRARY

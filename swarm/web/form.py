@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from swarm.errors import UsageError
-from swarm.options.model import FAILURES, KNOWN, LOAD, STUDY, VARIED, Option, flag, known_options
+from swarm.options.model import FAILURES, KNOWN, LOAD, STUDY, flag, known_options
+from swarm.options.option import VARIED, Option
 from swarm.options.parse import parsed_as
 from swarm.plan.matrix import AMOUNTS, Size
 

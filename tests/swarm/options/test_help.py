@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm.options.model import Option, flag, known_options
+from swarm.options.model import flag, known_options
+from swarm.options.option import Option
 from swarm.options.parse import add_options
 
 ROOT, OPTIONS = Path(__file__).parents[3], known_options()

@@ -25,8 +25,9 @@ TIMEOUT_S = 3.0
 """For one batch: less than the end of a study waits for listeners."""
 EVERY_S, LONGEST_S = 1.0, 30.0
 """Between two batches; after each that failed twice as long, up to the second."""
-MOST_AT_ONCE, MOST_WAITING = 5_000, 50_000
-"""Points in a request, and points that wait for a receiver: some 10 MB. Of more the oldest are dropped."""
+MOST_AT_ONCE, MOST_WAITING = 2_000, 50_000
+"""Points in a request, less than 1 MB, as proxies take; and points that wait for a receiver, some 20 MB: of more
+the oldest are dropped."""
 WRITTEN = (200, 204)
 LATER = (408, 429)
 """Of the answers from 400 to 499 those after which the same points may be sent again."""
@@ -101,8 +102,8 @@ class Influx:
             batch = [self._waiting[place] for place in range(min(MOST_AT_ONCE, len(self._waiting)))]
             fault, again = refusal(self._post, "\n".join(batch).encode())
             self._failing = bool(fault) and again
-            if fault:
-                self._fault = self._fault or fault
+            # That of the first loss: one after which all was taken in the end is not told of.
+            self._fault = self._fault if self._dropped else fault
             if self._failing:
                 break
             self._dropped += len(batch) if fault else 0

@@ -1,5 +1,6 @@
 """A study's events as JSON lines, appended to a file or written to standard output."""
 
+import errno
 import json
 import os
 import stat
@@ -47,6 +48,7 @@ class JsonLines:
         """One event as a line."""
         if event == "study_started":
             self._given = self._lost = 0
+            self._fault = self._fault if self._closed else ""
         self._given += 1
         try:
             if not self._closed:
@@ -65,8 +67,10 @@ class JsonLines:
                 self._write_part(line[start : start + PIPE_BYTES], stat.S_ISREG(about.st_mode))
         except OSError:
             if stat.S_ISREG(about.st_mode):
-                # Half a line would make one with the next, once there is room.
+                # Half a line would make one with the next, once there is room; and what a shell has opened
+                # would go on behind it.
                 os.ftruncate(self._file, about.st_size)
+                os.lseek(self._file, 0, os.SEEK_END)
             raise
 
     def _write_part(self, left: bytes, to_disk: bool) -> None:
@@ -119,6 +123,8 @@ def open_json_lines(place: str) -> JsonLines:
     to standard error. Raises UsageError.
     """
     if place == STDOUT:
+        if sys.stdout is None:
+            raise UsageError("--json-lines -: standard output is closed; name a file")
         sys.stdout.flush()
         kept = os.dup(1)
         os.dup2(2, 1)
@@ -128,6 +134,9 @@ def open_json_lines(place: str) -> JsonLines:
         opened = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o644)
     except (OSError, ValueError) as error:
         why = f"cannot be written ({str(getattr(error, 'strerror', 'no name of a file')).lower()})"
-        raise UsageError(f"--json-lines {place}: {why}; name a file in a folder that is there") from error
+        fix = "name a file in a folder that is there"
+        if getattr(error, "errno", 0) == errno.ENXIO:
+            why, fix = "is a pipe that nobody reads", "start its reader first"
+        raise UsageError(f"--json-lines {place}: {why}; {fix}") from error
     os.set_blocking(opened, True)
     return JsonLines(opened)

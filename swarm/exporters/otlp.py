@@ -119,7 +119,8 @@ def open_otlp(url: str, traced: bool) -> list[Any]:
     except NotTaken as error:
         faults.append(error)
     if not made:
-        raise UsageError(f"--otlp-url: {faults[0]}; start a collector with OTLP over HTTP there")
+        fix = "check the address of the collector, and its token in OTEL_EXPORTER_OTLP_HEADERS"
+        raise UsageError(f"--otlp-url: {faults[0]}; {fix}")
     for fault in faults:
         logger.warning("--otlp-url: %s, so it gets none", fault)
     return made

@@ -126,6 +126,19 @@ def test_what_a_receiver_refuses_for_good_is_not_sent_again() -> None:
     )  # fmt: skip
 
 
+def test_the_cause_that_is_told_is_that_of_the_loss() -> None:
+    down = RequestError("timeout", "3.0 seconds")
+    _, study = followed(down, Told(413, "too large"), TAKEN, seconds=10)
+    (lost,) = study.dispatcher.finish()
+    assert lost.endswith(" points not written (HTTP 413: too large).")
+    exporter = Influx(receiver := Receiver(FakeClock(), TAKEN), FakeClock())
+    for why in ("no", "later"):
+        receiver.answers = [Told(400, why)]
+        study = Followed(BOOK.header, exporter)
+        study.tell(*a_run(2))
+        assert study.dispatcher.finish()[0].endswith(f"(HTTP 400: {why}).")
+
+
 @pytest.fixture
 def serve() -> Iterator[Callable[[str], tuple[str, list[dict[str, Any]]]]]:
     """Start a receiver that gives one status; its address, and the requests it gets."""

@@ -110,6 +110,16 @@ def test_a_full_disk_costs_whole_lines_is_told_once_and_counted(tmp_path: Path) 
     assert study.said[0].startswith("inferswarm: --json-lines: 1 of ")
 
 
+def test_after_a_full_disk_a_file_that_a_shell_has_opened_has_no_gap(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = JsonLines(os.open(path, os.O_WRONLY | os.O_CREAT))
+    lines.write("phase_started", phase(1))
+    with disk_of(path.stat().st_size + 20):
+        lines.write("phase_started", phase(2))
+    lines.write("phase_started", phase(3))
+    assert [one["repeat"] for one in told(path)] == [1, 3]
+
+
 def test_a_pipe_that_nobody_reads_any_more_is_told_once_and_not_tried_again() -> None:
     read, write = os.pipe()
     lines, heard = JsonLines(write), Heard()
@@ -150,6 +160,9 @@ def test_losses_are_of_one_study() -> None:
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         open_json_lines("\0")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="is a pipe that nobody reads; start its reader first"):
+        open_json_lines(str(tmp_path / "pipe"))
     with pytest.raises(UsageError) as caught:
         open_json_lines(str(tmp_path / "none" / "events.jsonl"))
     assert str(caught.value) == (

@@ -224,8 +224,8 @@ def test_nobody_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as caught:
         open_otlp(url, traced=True)
     assert str(caught.value) == (
-        f"--otlp-url: {url} does not take metrics (connection refused); start a collector with OTLP over HTTP"
-        " there"
+        f"--otlp-url: {url} does not take metrics (connection refused); check the address of the collector,"
+        " and its token in OTEL_EXPORTER_OTLP_HEADERS"
     )
 
 

@@ -26,8 +26,8 @@ TIMEOUT_S = 3.0
 EVERY_S, LONGEST_S = 1.0, 30.0
 """Between two batches; after each that failed twice as long, up to the second."""
 MOST_AT_ONCE, MOST_WAITING = 2_000, 50_000
-"""Points in a request, less than 1 MB, as proxies take; and points that wait for a receiver, some 20 MB: of more
-the oldest are dropped."""
+"""Points in a request, less than 1 MB, as proxies take; and points that wait for a receiver, some 20 MB: of
+more the oldest are dropped."""
 WRITTEN = (200, 204)
 LATER = (408, 429)
 """Of the answers from 400 to 499 those after which the same points may be sent again."""

@@ -117,5 +117,5 @@ class PatientConsole(Console):
 
 def refused(why: str, code: int = USAGE_ERROR) -> int:
     """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame."""
-    print(f"reports: {one_line(why)}", file=sys.stderr)
+    print(f"inferswarm: {one_line(why)}", file=sys.stderr)
     return code

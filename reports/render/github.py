@@ -51,7 +51,7 @@ def tell_actions(environment: Environment, verdicts: Sequence[Verdict], place: s
             with open(summary, "a", encoding="utf-8") as file:
                 file.write(markdown)
         except OSError as error:
-            print(f"reports: the job's summary cannot be written ({error.strerror})", file=sys.stderr)
+            print(f"inferswarm: the job's summary cannot be written ({error.strerror})", file=sys.stderr)
 
 
 def annotations(verdicts: Sequence[Verdict], place: str) -> list[str]:

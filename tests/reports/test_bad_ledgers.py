@@ -56,7 +56,7 @@ def answered(folder: Path, text: bytes, argv: Sequence[str], codes: Sequence[int
     if code in (0, 1) or not said:
         return False
     line, *more = said.splitlines()
-    assert (more, line.startswith("reports: "), is_clear(line)) == ([], True, True), said
+    assert (more, line.startswith("inferswarm: "), is_clear(line)) == ([], True, True), said
     return code == 2
 
 

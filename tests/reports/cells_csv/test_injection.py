@@ -72,7 +72,7 @@ def test_a_study_that_cannot_be_read_says_so_without_its_control_characters(tmp_
     folder.mkdir()
     (folder / "ledger.jsonl").write_text('{"kind": "\\u001b[2J", "version": "\\u001b]0;x\\u0007"}\n')
     said = shown(folder, "show")
-    assert said.startswith("reports: ")
+    assert said.startswith("inferswarm: ")
     assert not [char for char in said if not char.isprintable() and char != "\n"]
 
 

@@ -76,7 +76,7 @@ def test_nothing_is_compared_with_half_a_study(
 ) -> None:
     study, file = book.write(tmp_path / "a"), tmp_path / "b.json"
     assert run(str(study), "--out", str(file)) == NOT_TOLD
-    assert capsys.readouterr().err == f"reports: {study}: {sentence}\n"
+    assert capsys.readouterr().err == f"inferswarm: {study}: {sentence}\n"
     assert not file.exists()
 
 
@@ -88,5 +88,5 @@ def test_a_directory_without_a_ledger_is_refused(tmp_path: Path, capsys: pytest.
 def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study, file = alike_study().write(tmp_path / "a"), tmp_path / "none" / "b.json"
     assert run(str(study), "--out", str(file)) == USAGE_ERROR
-    sentence = f"reports: {file}: cannot be written (No such file or directory): name another --out.\n"
+    sentence = f"inferswarm: {file}: cannot be written (No such file or directory): name another --out.\n"
     assert capsys.readouterr().err == sentence

@@ -65,9 +65,8 @@ def test_cells_with_too_few_repeats_are_said(tmp_path: Path, capsys: pytest.Capt
 
 def test_too_few_repeats_of_all_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(str(alike_study(OFF[:5]).write(tmp_path))) == NOT_TOLD
-    assert capsys.readouterr().err == (
-        "reports: onnx-http/b1/c1, images_per_s: 5 repeats count, and it takes 6. Make more: --repeats 20.\n"
-    )
+    sentence = "onnx-http/b1/c1, images_per_s: 5 repeats count, and it takes 6. Make more: --repeats 20."
+    assert capsys.readouterr().err == f"inferswarm: {sentence}\n"
 
 
 def test_six_repeats_of_a_cell_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +101,7 @@ def test_studies_of_different_things_are_refused(tmp_path: Path, capsys: pytest.
     second = alike_study(images=other, started_utc="2026-11-22T11:00:00.000Z").write(tmp_path / "b")
     assert run(str(first), str(second)) == NOT_TOLD
     error = capsys.readouterr().err
-    assert error.startswith("reports: a and b are not of one and the same thing: images.sha256 (cd34 here")
+    assert error.startswith("inferswarm: a and b are not of one and the same thing: images.sha256 (cd34 here")
     assert error.count("\n") == 1
 
 
@@ -114,12 +113,13 @@ def test_a_cell_that_is_none_is_refused(
     study: Path, cells: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(str(study), "--cells", cells) == USAGE_ERROR
-    assert capsys.readouterr().err == f"reports: {sentence}\n"
+    assert capsys.readouterr().err == f"inferswarm: {sentence}\n"
 
 
 def test_a_study_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(str(Book().write(tmp_path))) == USAGE_ERROR
-    assert capsys.readouterr().err == "reports: --cells '*': names no cell; there are none that was begun.\n"
+    sentence = "--cells '*': names no cell; there are none that was begun."
+    assert capsys.readouterr().err == f"inferswarm: {sentence}\n"
 
 
 def test_a_directory_without_a_ledger_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +133,7 @@ def test_a_file_that_cannot_be_written_is_refused(
     out = tmp_path / "none" / "calibration.md"
     assert run(str(study), "--out", str(out)) == USAGE_ERROR
     error = capsys.readouterr().err
-    assert error == f"reports: {out}: cannot be written (No such file or directory): name another --out.\n"
+    assert error == f"inferswarm: {out}: cannot be written (No such file or directory): name another --out.\n"
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_what_cannot_be_compared_is_one_sentence(
 ) -> None:
     assert run(*sides, "--out", str(tmp_path / "out")) == USAGE_ERROR
     error = capsys.readouterr().err
-    assert error.startswith("reports: ")
+    assert error.startswith("inferswarm: ")
     assert sentence in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()

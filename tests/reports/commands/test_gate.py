@@ -159,13 +159,13 @@ def damaged(here: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("arrange", "sentence"),
     [
-        (lacking, "reports: thresholds.toml: cannot be read (No such file or directory)"),
+        (lacking, "inferswarm: thresholds.toml: cannot be read (No such file or directory)"),
         (misspelt, "a/thresholds.toml: threshold 2: endpoint 'onnx-htpt': the study has none"),
         (without_a_baseline, "a threshold is to a baseline, and none is named: give --baseline."),
-        (no_study, "reports: nowhere"),
-        (several, "reports: --out: name where the verdicts go, since several directories are judged as one."),
-        (unwritable, "reports: out: cannot be written (File exists): fix that, or give --out."),
-        (damaged, "reports: a/gates.json: is not what gates leave (threshold is None): remove it, or judge"),
+        (no_study, "inferswarm: nowhere"),
+        (several, "--out: name where the verdicts go, since several directories are judged as one."),
+        (unwritable, "inferswarm: out: cannot be written (File exists): fix that, or give --out."),
+        (damaged, "a/gates.json: is not what gates leave (threshold is None): remove it, or judge"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(

@@ -31,7 +31,7 @@ def refused(capsys: Said, *arguments: str) -> str:
     assert main(["gate", *arguments]) == 2
     told = capsys.readouterr()
     assert (told.out, told.err.count("\n")) == ("", 1)
-    return told.err.removeprefix("reports: ").removesuffix("\n")
+    return told.err.removeprefix("inferswarm: ").removesuffix("\n")
 
 
 def test_several_directories_are_repeats_of_one_study(here: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_mapping_that_maps_nothing_or_merges_is_refused(
     out = tmp_path / "out"
     assert main(["compare", *places, "--map", rules, "--out", str(out)]) == USAGE_ERROR
     error = capsys.readouterr().err
-    assert error.startswith(f"reports: {sentence}")
+    assert error.startswith(f"inferswarm: {sentence}")
     assert error.count("\n") == 1
     assert not out.exists()
 

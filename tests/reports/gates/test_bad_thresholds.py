@@ -64,7 +64,7 @@ def test_thresholds(folder: Path, text: bytes) -> None:
         read_gates(path)
     except GateError:
         line = refusal("gate", folder / "study", "--thresholds", path, "--quiet")
-        assert line.startswith(f"reports: {path}: ")
+        assert line.startswith(f"inferswarm: {path}: ")
         TALLY.refused("thresholds", text)
     assert sorted(os.listdir(folder / "study")) == ["ledger.jsonl"]
 
@@ -138,7 +138,7 @@ def test_verdicts(folder: Path, judged: bytes, data: st.DataObject) -> None:
     text, path = data.draw(st.sampled_from(KEPT) | cut(judged)), folder / "judged" / "gates.json"
     path.write_bytes(text)
     if line := refusal("show", folder / "judged", "--quiet"):
-        assert line.startswith(f"reports: {path}: is not what gates leave (")
+        assert line.startswith(f"inferswarm: {path}: is not what gates leave (")
         TALLY.refused("verdicts", text)
 
 

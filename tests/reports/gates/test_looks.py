@@ -59,5 +59,5 @@ def test_options_that_are_no_numbers_are_refused_in_one_sentence(
     (folder / "thresholds.toml").write_text(require("latency_p95_ms <= 120"))
     assert main(["gate", str(folder), "--quiet"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"reports: {folder}/ledger.jsonl: ")
+    assert said.startswith(f"inferswarm: {folder}/ledger.jsonl: ")
     assert said.count("\n") == 1

@@ -62,7 +62,7 @@ def test_what_a_ledger_does_not_hold_is_refused_by_both_commands(
     shown = main(["show", str(folder), "--quiet"])
     said = capsys.readouterr().err
     compared = main(["compare", "step7-a100", str(folder), "--out", str(out), "--quiet"])
-    assert (shown, said.startswith(f"reports: {folder}/ledger.jsonl: {sentence}")) == (2, True)
+    assert (shown, said.startswith(f"inferswarm: {folder}/ledger.jsonl: {sentence}")) == (2, True)
     assert [path.name for path in folder.iterdir()] == ["ledger.jsonl"]
     assert (compared, out.exists()) == ((2, False) if kind != "cold" else (0, True))
 

@@ -64,7 +64,7 @@ def test_the_summary_is_added_to_if_writable(tmp_path: Path, capsys: pytest.Capt
     assert summary.read_text() == "before\n## Gates\n"
     assert capsys.readouterr().out.startswith("::error file=ci/thresholds.toml,")
     tell_actions({**ACTIONS, "GITHUB_STEP_SUMMARY": str(tmp_path)}, [], PLACE, "")
-    assert capsys.readouterr().err == "reports: the job's summary cannot be written (Is a directory)\n"
+    assert capsys.readouterr().err == "inferswarm: the job's summary cannot be written (Is a directory)\n"
 
 
 def test_what_is_printed_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:

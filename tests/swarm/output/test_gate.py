@@ -180,7 +180,7 @@ def test_verdicts_are_asked_for_with_the_baseline(tmp_path: Path, monkeypatch: p
 def test_no_repeat_is_wanted_where_verdicts_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_process, "gate", lambda *_: ("reports: no such thing", 2))
+    monkeypatch.setattr(report_process, "gate", lambda *_: ("inferswarm: no such thing", 2))
     told: list[str] = []
     asked = gate(tmp_path, P50, said=told)
     asked.keep(tmp_path)

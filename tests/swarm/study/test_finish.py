@@ -148,6 +148,6 @@ def test_what_cannot_be_written_at_the_end_is_said(stand: Stand, tmp_path: Path)
 def test_without_verdicts_there_is_a_report_and_no_pass(
     stand: Stand, tmp_path: Path, code: int | None
 ) -> None:
-    text, found = Ending(stand, tmp_path, ("reports: damaged", code)).close()
+    text, found = Ending(stand, tmp_path, ("inferswarm: damaged", code)).close()
     assert found == 3
     assert text.startswith("the report\nreports: damaged\ninferswarm: there are no verdicts on this study")

@@ -264,8 +264,8 @@ class Options:
     traceparent: float = number(EXPORTERS, float, 0, 0, 1, in_form=False, unset=NONE,
         help="Send a W3C traceparent with this share of the requests, from 0 to 1, for servers' spans")
     otlp_url: str = text(EXPORTERS, "URL", read=values.collector_url, unset=NONE,
-        help="Push live metrics, and the spans of requests with a --traceparent, to an OpenTelemetry collector"
-        " over HTTP, e.g. http://collector:4318")
+        help="Push live metrics, and the spans of requests with a --traceparent, to an OpenTelemetry"
+        " collector over HTTP, e.g. http://collector:4318")
     prometheus_port: int = number(EXPORTERS, int, 0, 0, 65_535, "must be 0 to 65535", in_form=False,
         unset=NONE, help="Serve live metrics to Prometheus on this port")
     prometheus_host: str = text(EXPORTERS, "HOST", "127.0.0.1",

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
+from reports.history.levels import Levels, difference, fitted, parts_of, squares_left, tails_of
 from reports.history.noise import MAD_TO_SD, Floats, likeness, outliers, times_wider
-from reports.stats.log_ratio import LogRatio, resolved
+from reports.stats.log_ratio import LogRatio
 
 LEAST = 3
 """Studies on each side: a level that fewer hold is an outlier, or not yet known."""
@@ -62,14 +63,16 @@ class Course:
         return list(pairwise(cuts))
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """Some levels of a series: where they begin and end, and what is left of the variance."""
+class _Asked(NamedTuple):
+    """What a change must withstand: `tried` places of the whole history, the least effect, the chance of any
+    false one; how alike studies are, and how far off they are by themselves, once that is known.
+    """
 
-    cuts: tuple[int, ...]
-    means: Floats
-    variance: float
-    freedom: float
+    tried: int
+    least: float
+    false: float
+    ties: Floats
+    tails: Floats | None = None
 
 
 def courses(
@@ -84,41 +87,41 @@ def courses(
     both sides, since permutations of a few studies have no small p-values. Bonferroni's bound over all places
     of all series keeps the chance of any false change below `false`. The variance of a level's mean holds
     how alike neighbouring studies are (noise.py), without which a machine's good and bad days are changes.
+    What is left must also be rarer than the group's own tails make it (levels.py).
     """
     tried = sum(max(0, len(values) - 2 * LEAST + 1) for group in alike for values in group)
-    found = []
-    for group in alike:
-        out = [outliers(values) for values in group]
-        kept = [values[~off] for values, off in zip(group, out, strict=True)]
-        ties = likeness(kept)
-        found.append(
-            [
-                _course(values, off, ties, tried, least_effect, false)
-                for values, off in zip(kept, out, strict=True)
-            ]
-        )
-    return found
+    return [_courses(group, tried, least_effect, false) for group in alike]
 
 
-def _course(
-    values: Floats, out: NDArray[np.bool_], ties: Floats, tried: int, least: float, false: float
-) -> Course:
-    """The course of one series, given its values but the outliers, and which these are."""
+def _courses(group: Sequence[Floats], tried: int, least: float, false: float) -> list[Course]:
+    """Those of a group; the first look, by t alone, is what tells how far off its studies are."""
+    out = [outliers(values) for values in group]
+    kept = [values[~off] for values, off in zip(group, out, strict=True)]
+    asked = _Asked(tried, least, false, likeness(kept))
+    first = [_surest(values, _proposed(values, asked.ties), asked) for values in kept]
+    asked = asked._replace(tails=tails_of(group, out, first))
+    return [_course(*one, asked) for one in zip(kept, out, first, strict=True)]
+
+
+def _course(values: Floats, out: NDArray[np.bool_], first: tuple[int, ...], asked: _Asked) -> Course:
+    """The course of one series, given its values but the outliers, which these are, and the first look."""
     outlying = frozenset(int(at) for at in np.flatnonzero(out))
-    if len(values) < 2 * LEAST:
+    cuts = _surest(values, first, asked)
+    if not cuts:
         return Course((), outlying)
-    cuts = _surest(values, _proposed(values, ties), ties, tried, least, false)
     places = np.flatnonzero(~out)
-    if cuts and (drift := _drift(values, cuts)) is not None:
+    if (drift := _drift(values, cuts)) is not None:
         return Course((), outlying, drift)
-    fit = _fit(values, cuts, ties)
-    told = [_change(values, fit, at, ties, tried, places) for at in range(1, len(cuts) + 1)]
+    fit = fitted(values, cuts, asked.ties)
+    told = [_change(values, fit, at, asked, places) for at in range(1, len(cuts) + 1)]
     return Course(tuple(told), outlying)
 
 
 def _proposed(values: Floats, ties: Floats) -> tuple[int, ...]:
     """Where levels may begin: the fewest squares and WEAK σ² ln n for each level, no level below LEAST."""
     count = len(values)
+    if count < 2 * LEAST:
+        return ()
     steps = np.diff(values)
     sigma = MAD_TO_SD * float(np.median(np.abs(steps))) / sqrt(2)
     sigma /= sqrt(max(0.05, 1 - (float(ties[0]) if len(ties) else 0.0)))
@@ -140,56 +143,22 @@ def _proposed(values: Floats, ties: Floats) -> tuple[int, ...]:
     return tuple(reversed(cuts))
 
 
-def _fit(values: Floats, cuts: tuple[int, ...], ties: Floats) -> _Fit:
-    """The levels, and the variance of one study around its level as far as levels leave it.
-
-    A level and its place are each a parameter. A mean follows its values, all the more where these are
-    alike: Σ (m − times_wider(m)) is what is left of the count. The freedom is less by 1 + 2 Σ r_j² (M. S.
-    Bartlett, On the theoretical specification of the sampling properties of autocorrelated time series, JRSS
-    Supplement 8, 1946).
-    """
-    parts = _parts(values, cuts)
-    left = sum(len(part) - min(times_wider(len(part), ties), len(part) - 1.0) for part in parts)
-    freedom = max(1.0, (len(values) - 2 * len(parts) + 1) / (1 + 2 * float(np.sum(ties**2))))
-    means = np.array([part.mean() for part in parts])
-    return _Fit((0, *cuts, len(values)), means, _squares_left(parts) / left, freedom)
-
-
-def _parts(values: Floats, cuts: tuple[int, ...]) -> list[Floats]:
-    return [values[begin:end] for begin, end in pairwise((0, *cuts, len(values)))]
-
-
-def _squares_left(parts: Sequence[Floats]) -> float:
-    return sum(float(np.sum((part - part.mean()) ** 2)) for part in parts)
-
-
-def _test(fit: _Fit, at: int, ties: Floats) -> tuple[LogRatio, float]:
-    """The ratio of a level to the one before it, and how likely it is where they are one, by t."""
-    before, after = (fit.cuts[at + side] - fit.cuts[at + side - 1] for side in (0, 1))
-    wide = sum(times_wider(count, ties) / count for count in (before, after))
-    middle = float(fit.means[at] - fit.means[at - 1])
-    error = resolved(sqrt(fit.variance * wide), fit.freedom)
-    ratio = LogRatio(exp(middle), min(before, after), error, fit.freedom)
-    return ratio, 2 * float(stdtr(fit.freedom, -abs(middle) / error))
-
-
-def _surest(
-    values: Floats, cuts: tuple[int, ...], ties: Floats, tried: int, least: float, false: float
-) -> tuple[int, ...]:
+def _surest(values: Floats, cuts: tuple[int, ...], asked: _Asked) -> tuple[int, ...]:
     """The changes that are left when the least sure is taken out, and then the next, until all are sure.
 
     One below the least effect goes too, and one that too few studies hold. Those that are left move to their
     likeliest places.
     """
     while cuts:
-        fit = _fit(values, cuts, ties)
-        tests = [_test(fit, at, ties) for at in range(1, len(cuts) + 1)]
+        fit = fitted(values, cuts, asked.ties)
+        tests = [difference(fit, at, asked.ties, asked.tails) for at in range(1, len(cuts) + 1)]
+        sure = [p * asked.tried <= asked.false for _, p in tests]
         small = [
-            abs(log(ratio.ratio)) < log(least) or not _held(values, fit, at)
+            abs(log(ratio.ratio)) < log(asked.least) or not _held(values, fit, at)
             for at, (ratio, _) in enumerate(tests, 1)
         ]
-        worst = max(range(len(cuts)), key=lambda at: (tests[at][1] * tried > false, small[at], tests[at][1]))
-        if not small[worst] and tests[worst][1] * tried <= false:
+        worst = max(range(len(cuts)), key=lambda at: (not sure[at], small[at], tests[at][1]))
+        if sure[worst] and not small[worst]:
             moved = _moved(values, cuts)
             if moved == cuts:
                 break
@@ -199,7 +168,7 @@ def _surest(
     return cuts
 
 
-def _held(values: Floats, fit: _Fit, at: int) -> bool:
+def _held(values: Floats, fit: Levels, at: int) -> bool:
     """Whether LEAST studies of each level are on its side of the middle: two can move a mean of three."""
     middle = (fit.means[at - 1] + fit.means[at]) / 2
     sides = [values[fit.cuts[at + side - 1] : fit.cuts[at + side]] for side in (0, 1)]
@@ -231,19 +200,17 @@ def _squares(values: Floats) -> Floats:
     return found
 
 
-def _change(
-    values: Floats, fit: _Fit, at: int, ties: Floats, tried: int, places: NDArray[np.int64]
-) -> ChangePoint:
+def _change(values: Floats, fit: Levels, at: int, asked: _Asked, places: NDArray[np.int64]) -> ChangePoint:
     """One change, with the range of places that are as likely within LIKELY (D. O. Siegmund, Confidence sets
     in change-point problems, International Statistical Review 56, 1988).
     """
     begin, end = fit.cuts[at - 1], fit.cuts[at + 1]
     squares = _squares(values[begin:end])
-    near = 2 * LIKELY * fit.variance * times_wider(2 * LEAST, ties)
+    near = 2 * LIKELY * fit.spread_at(at)[0] * times_wider(2 * LEAST, asked.ties)
     likely = np.flatnonzero(squares - squares.min() <= near) + begin + LEAST
-    ratio, p = _test(fit, at, ties)
+    ratio, p = difference(fit, at, asked.ties, asked.tails)
     first, last = int(places[likely[0]]), int(places[likely[-1]])
-    return ChangePoint(int(places[fit.cuts[at]]), first, last, ratio, min(1.0, p * tried))
+    return ChangePoint(int(places[fit.cuts[at]]), first, last, ratio, min(1.0, p * asked.tried))
 
 
 def _drift(values: Floats, cuts: tuple[int, ...]) -> float | None:
@@ -252,8 +219,8 @@ def _drift(values: Floats, cuts: tuple[int, ...]) -> float | None:
     places = np.arange(count, dtype=float)
     slope, start = np.polyfit(places, values, 1)
     line = float(np.sum((values - start - slope * places) ** 2))
-    parts = _parts(values, cuts)
-    steps = _squares_left(parts)
+    parts = parts_of(values, cuts)
+    steps = squares_left(parts)
     if not line or not steps:
         return None
     gained = count * log(steps / line) + (2 * len(parts) - 3) * log(count)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 import fsspec
 
@@ -84,7 +85,7 @@ def read_history(places: Sequence[str]) -> tuple[list[PastStudy], list[str]]:
     return sorted(studies.values(), key=lambda study: (study.began, study.name)), skipped
 
 
-def _folders(place: str) -> Iterator[tuple[str, dict[str, bytes]]]:
+def _folders(place: str) -> Iterator[tuple[str, dict[str, bytes | Exception]]]:
     """Each study's folder below a place, and the texts of LEFT that it has; the ledger's is not read."""
     try:
         store, path = fsspec.core.url_to_fs(place)
@@ -98,7 +99,7 @@ def _folders(place: str) -> Iterator[tuple[str, dict[str, bytes]]]:
         for at in range(0, len(folders), AT_ONCE):
             some = folders[at : at + AT_ONCE]
             wanted = [name for folder in some for name in by_folder[folder] if not name.endswith(FILE_NAME)]
-            texts = store.cat(wanted) if store.async_impl else {name: store.cat_file(name) for name in wanted}
+            texts = _texts(store, wanted)
             for folder in some:
                 shown = f"{place.rstrip('/')}{folder[len(path.rstrip('/')) :]}" or "/"
                 yield shown, {name.rpartition("/")[2]: texts.get(name, b"") for name in by_folder[folder]}
@@ -112,15 +113,33 @@ def _folders(place: str) -> Iterator[tuple[str, dict[str, bytes]]]:
         raise HistoryError(text) from error
 
 
-def _study(folder: str, files: Mapping[str, bytes]) -> PastStudy | str:
+def _texts(store: Any, names: Sequence[str]) -> dict[str, bytes | Exception]:
+    """What each file holds, or why it cannot be read: one that is not to be read leaves the others."""
+    if store.async_impl:
+        return dict(store.cat(names, on_error="return"))
+    texts: dict[str, bytes | Exception] = {}
+    for name in names:
+        try:
+            texts[name] = store.cat_file(name)
+        except OSError as error:
+            texts[name] = error
+    return texts
+
+
+def _study(folder: str, files: Mapping[str, bytes | Exception]) -> PastStudy | str:
     """What a study left, or in a sentence why it is left out."""
+    texts = dict[str, bytes]()
+    for name, text in files.items():
+        if isinstance(text, Exception):
+            return f"{folder}: {name} cannot be read ({_said(text)}): see to your access, or move it away."
+        texts[name] = text
     lacking = [name for name in (TOLD, CELLS) if name not in files]
     if lacking and FILE_NAME in files:
         return f"{folder}: has no {lacking[0]}; if it is not running, make it: inferswarm report {folder}"
     if lacking:
         return f"{folder}: has no {lacking[0]}, and no ledger to make it from: run the study again."
     try:
-        return _read(folder, files)
+        return _read(folder, texts)
     except (*DAMAGED, SideError, LedgerError, csv.Error) as error:
         return f"{folder}: is damaged ({_said(error)}): make its files again: inferswarm report {folder}"
 

@@ -158,6 +158,9 @@ def test_what_cannot_be_read_is_left_out_with_a_sentence(one: Path, tmp_path: Pa
     (folder / "no-number" / "cells.csv").write_text(text)
     copied(one, folder / "running")
     (folder / "running" / "study.json").unlink()
+    copied(whole, folder / "unreadable")
+    (folder / "unreadable" / "cells.csv").unlink()
+    (folder / "unreadable" / "cells.csv").symlink_to("nowhere")
     studies, skipped = read_history([str(folder)])
     assert len(studies) == 3
     assert [text.partition(": ")[0].rpartition("/")[2] for text in skipped[:4]] == [
@@ -168,7 +171,8 @@ def test_what_cannot_be_read_is_left_out_with_a_sentence(one: Path, tmp_path: Pa
     assert "which is no number" in skipped[2]
     assert "has no study.json; if it is not running, make it: inferswarm report" in skipped[3]
     assert "is the same study as" in skipped[4]
-    assert len(skipped) == 5
+    assert "cells.csv cannot be read (FileNotFoundError" in skipped[5]
+    assert len(skipped) == 6
 
 
 def test_a_store_far_away_tells_the_same(results: Path, tmp_path: Path) -> None:

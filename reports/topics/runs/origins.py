@@ -98,17 +98,18 @@ def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[Tabl
 
 
 def hosts(study: Study) -> Table:
-    """One row for each host that client processes ran on, by what it or its workers said of it."""
-    rows = [_host_row(host) for host in study.header.get("hosts") or _hosts_of_workers(study)]
-    return table_of("Hosts", HOST_HEADS, rows, numeric=(2, 4, 5, 9, 10))
+    """One row for each host that client processes ran on, by what it said of itself."""
+    rows = [_host_row(host) for host in study.header.get("hosts") or ()]
+    return table_of("Hosts", HOST_HEADS, rows, numeric=(2, 4, 5, 9, 10)) if rows else hosts_of_workers(study)
 
 
-def _hosts_of_workers(study: Study) -> list[dict[str, Any]]:
+def hosts_of_workers(study: Study) -> Table:
     """Where others than `inferswarm run` started the workers: by name, and how many at once at most."""
     most: Counter[str] = Counter()
     for run in study.runs:
         most |= Counter(run.places)
-    return [{"name": name, "workers": workers} for name, workers in sorted(most.items()) if name]
+    rows = [(name, str(workers)) for name, workers in sorted(most.items()) if name]
+    return table_of("Hosts", ("host", "workers"), rows, numeric=(1,))
 
 
 def _host_row(host: Mapping[str, Any]) -> tuple[str, ...]:

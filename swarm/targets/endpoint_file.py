@@ -38,7 +38,8 @@ from users.transport.headers import SECRET, value_of
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 """In the name of a header that may hold a secret."""
-RESERVED = ("host", "content-length", "transfer-encoding", "connection", "expect")
+RESERVED = ("host", "content-length", "transfer-encoding", "connection", "expect", "traceparent")
+INSTEAD = {"host": "give host at the top of the file", "traceparent": "give --traceparent"}
 """Headers that the client itself sets."""
 SHAPE = re.compile(r"(?:B,)?(?:3,([1-9]\d{0,3}),([1-9]\d{0,3})|([1-9]\d{0,3}),([1-9]\d{0,3}),3)")
 SIDES = {"clip-336": 336}
@@ -321,8 +322,7 @@ def headers_in(told: Mapping[str, str], body: Mapping[str, Any]) -> tuple[tuple[
     for name, value in told.items():
         field, lower = f"headers.{name}", name.lower()
         if lower in RESERVED or (lower == "content-type" and "multipart" in body):
-            fix = "give host at the top of the file" if lower == "host" else "leave it out"
-            raise ValueError(f"{field}: is set by the client itself; {fix}")
+            raise ValueError(f"{field}: is set by the client itself; {INSTEAD.get(lower, 'leave it out')}")
         if names.count(lower) > 1:
             raise ValueError(f"{field}: is given twice; give it once")
         if SECRET.search(name) and "${" not in value:

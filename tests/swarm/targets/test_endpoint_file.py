@@ -353,6 +353,8 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         (LEAST.replace('json = { input = ["$data_url"]', 'multipart = { a = "$jpeg"') + '[headers]\n'
          'Content-Type = "x"',
          "field headers.Content-Type: is set by the client itself; leave it out"),
+        (LEAST + '[headers]\nTraceparent = "1"',
+         "field headers.Traceparent: is set by the client itself; give --traceparent"),
         (LEAST + '[headers]\nContent-Length = "1"', "field headers.Content-Length: is set by the client"),
         (LEAST + '[headers]\nA = "1"\na = "2"', "field headers.A: is given twice; give it once"),
         (LEAST + "[headers]\nA = 1", "field headers: cannot be {'A': 1}; give a table of texts"),

@@ -37,10 +37,11 @@ from users.tls import Security, SecurityError
 from users.transport.headers import SECRET, value_of
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
-"""In the name of a header that may hold a secret."""
+"""Of an endpoint."""
 RESERVED = ("host", "content-length", "transfer-encoding", "connection", "expect", "traceparent")
-INSTEAD = {"host": "give host at the top of the file", "traceparent": "give --traceparent"}
 """Headers that the client itself sets."""
+INSTEAD = {"host": "give host at the top of the file", "traceparent": "give --traceparent"}
+"""What to do about some of them; others are left out."""
 SHAPE = re.compile(r"(?:B,)?(?:3,([1-9]\d{0,3}),([1-9]\d{0,3})|([1-9]\d{0,3}),([1-9]\d{0,3}),3)")
 SIDES = {"clip-336": 336}
 """The image size by preparation; 224 for all others."""

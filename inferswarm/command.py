@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from importlib.metadata import version
 from typing import NamedTuple
 
 from inferswarm import with_locust
@@ -49,6 +50,9 @@ def main(argv: list[str] | None = None) -> int:
         print("usage: inferswarm COMMAND …, each with its own --help\n")
         print("\n".join(f"  {name:9} {command.about}" for name, command in COMMANDS.items()))
         return 0 if words else USAGE
+    if words[0] in ("-V", "--version"):
+        print(f"inferswarm {version('inferswarm')}")
+        return 0
     if words[0] not in COMMANDS:
         print(f"inferswarm: {words[0]} is not a command: give one of {', '.join(COMMANDS)}", file=sys.stderr)
         return USAGE

@@ -16,14 +16,15 @@ def studies() -> list[str]:
 
 
 def find_locustfile(text: str) -> str:
-    """The path of the suite's study of that name; any other text, a file's above all, as it is."""
-    own = FOLDER / f"{text}.py"
-    return str(own) if text in studies() and not Path(text).is_file() else text
+    """As `locustfile_of`; what else Locust takes stays as it is: a folder, a URL, `-` for the master's."""
+    others = text == "-" or "://" in text or (Path(text).is_dir() and text not in studies())
+    return text if others else locustfile_of(text)
 
 
 def locustfile_of(text: str) -> str:
-    """As `find_locustfile`. Raises UsageError where there is no such file."""
-    found = find_locustfile(text)
-    if not Path(found).is_file():
-        raise UsageError(f"-f {text}: no such file; give a locustfile, or one of {', '.join(studies())}")
-    return found
+    """The path of a locustfile, or of the suite's study of that name. Raises UsageError."""
+    if Path(text).is_file():
+        return text
+    if text in studies():
+        return str(FOLDER / f"{text}.py")
+    raise UsageError(f"-f {text}: no such file; give a locustfile, or one of {', '.join(studies())}")

@@ -44,19 +44,9 @@ def on_window(**_):
         file.write("a window\\n")
 """
 LOAD = (
-    "--batches",
-    "1",
-    "--levels",
-    "2",
-    "--iterations",
-    "5",
-    "--seconds",
-    "1",
-    "--warm-up",
-    "1",
-    "--repeats",
-    "1",
-)
+    "--batches", "1", "--levels", "2", "--iterations", "5", "--seconds", "1", "--warm-up", "1",
+    "--repeats", "1",
+)  # fmt: skip
 
 
 class Installed:
@@ -183,7 +173,7 @@ def test_every_command_says_how_it_is_called(installed: Installed) -> None:
     commands = [line.split()[0] for line in shown.splitlines() if line.startswith("  ")]
     assert {"run", "locust", "report", "compare", "gate", "history", "doctor"} <= set(commands)
     for name in commands:
-        assert "usage" in installed.run(name, "--help").lower()
+        assert f"usage: inferswarm {name} " in installed.run(name, "--help").replace("Usage", "usage")
     assert "--endpoint NAME=TARGET" in installed.run("locust", "-f", "step7", "--help")
 
 

@@ -22,10 +22,14 @@ def test_a_name_is_a_study_and_a_file_is_itself(tmp_path: Path, monkeypatch: pyt
 
 def test_what_is_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # Locust takes more than files, and has sentences of its own.
-    assert [find_locustfile(text) for text in ("-", "https://a/b.py", "folder", "__init__")] == [
-        "-", "https://a/b.py", "folder", "__init__",
-    ]  # fmt: skip
-    with pytest.raises(UsageError) as caught:
-        locustfile_of("step9")
-    assert str(caught.value) == f"-f step9: no such file; give a locustfile, or one of {', '.join(studies())}"
+    for name in ("folder", "step7"):
+        (tmp_path / name).mkdir()
+    # Locust takes more than files.
+    for text in ("-", "https://a/b.py", "folder"):
+        assert find_locustfile(text) == text
+    assert find_locustfile("step7") == str(FOLDER / "step7.py")
+    for find in (find_locustfile, locustfile_of):
+        with pytest.raises(UsageError) as caught:
+            find("step9")
+        said = f"-f step9: no such file; give a locustfile, or one of {', '.join(studies())}"
+        assert str(caught.value) == said

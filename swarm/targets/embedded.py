@@ -110,7 +110,7 @@ class EmbeddedServers:
         text = f"the embedded servers ended unexpectedly (exit code {process.wait()})"
         if not self._ready.ready():
             self._ready.set_exception(UsageError(text))
-        elif self._process is process:
+        elif self._ready.successful() and self._process is process:
             self._ended = text
             self._say(f"servers: {text}")
 

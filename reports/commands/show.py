@@ -15,8 +15,8 @@ from reports.topics.report import build_page
 def add_show(commands: Any) -> None:
     """Adds the sub-command to those of `argparse`."""
     shown = commands.add_parser(
-        "show",
-        prog="inferswarm report",
+        "report",
+        aliases=["show"],
         help="write study.json, cells.csv, timeline.csv, summary.md and report.html, and print the tables",
         description="Reads DIR/ledger.jsonl, finished or not, writes study.json, cells.csv, timeline.csv, "
         "summary.md and report.html into DIR, and prints the tables.",

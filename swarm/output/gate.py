@@ -125,7 +125,8 @@ class Gate:
             try:
                 verdicts = json.loads(Path(place, VERDICTS).read_text())["verdicts"]
             except (OSError, ValueError) as error:
-                self._say(f"inferswarm: cannot tell whether repeats would decide: {text or error}")
+                why = text.removeprefix("inferswarm: ") or error
+                self._say(f"inferswarm: cannot tell whether repeats would decide: {why}")
                 return False
         needed = [one["more_repeats"] for one in verdicts if one["severity"] != WARN and one["more_repeats"]]
         if not needed:

@@ -1,6 +1,7 @@
 """The report and the verdicts, made by a process of its own: the ledger is all it gets."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ def show(folder: Path, tables: bool = False) -> tuple[str, int | None]:
 
     Printed is the first screen, and with `tables` the tables below it.
     """
-    words = ["show", str(folder.resolve()), *([] if tables else ["--brief"])]
+    words = ["report", str(folder.resolve()), *([] if tables else ["--brief"])]
     return _run(words, patience_s(folder), os.environ)
 
 
@@ -67,8 +68,7 @@ def _not_made(why: str | None, words: list[str]) -> str:
 
 def command(words: list[str]) -> str:
     """What a person types for it."""
-    name, folder = words[:2]
-    return f"inferswarm {'report' if name == 'show' else name} {folder}"
+    return shlex.join(["inferswarm", *words[:2]])
 
 
 def patience_s(folder: Path) -> float:

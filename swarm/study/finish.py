@@ -1,6 +1,7 @@
 """The end of a study, whatever brought it about: its last records, its report, its exit code."""
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class StudyEnd:
         if code in (PASSED, FAILED, INCONCLUSIVE):
             return text, code
         report, _ = report_process.show(self.folder, self.tables)
-        fix = f"fix that, and judge it again with inferswarm gate {self.folder}"
+        fix = f"fix that, and judge it again with inferswarm gate {shlex.quote(str(self.folder))}"
         return f"{report}\n{text}\ninferswarm: there are no verdicts on this study; {fix}", INCONCLUSIVE
 
     def _write_raw(self) -> None:

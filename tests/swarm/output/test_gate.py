@@ -185,7 +185,7 @@ def test_no_repeat_is_wanted_where_verdicts_cannot_be_made(
     asked = gate(tmp_path, P50, said=told)
     asked.keep(tmp_path)
     assert not asked.wants(4, left=3)
-    assert told == ["inferswarm: cannot tell whether repeats would decide: reports: no such thing"]
+    assert told == ["inferswarm: cannot tell whether repeats would decide: no such thing"]
 
 
 def test_what_is_kept_is_what_was_read(tmp_path: Path) -> None:

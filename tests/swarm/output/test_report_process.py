@@ -61,9 +61,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
 
 def test_the_report_comes_with_its_exit_code(ran: Ran, tmp_path: Path) -> None:
     assert report_process.show(tmp_path) == ("tables\nand a word", 3)
-    assert ran.words == ["-m", "reports", "show", str(tmp_path), "--brief"]
+    assert ran.words == ["-m", "reports", "report", str(tmp_path), "--brief"]
     report_process.show(tmp_path, tables=True)
-    assert ran.words == ["-m", "reports", "show", str(tmp_path)]
+    assert ran.words == ["-m", "reports", "report", str(tmp_path)]
 
 
 def test_verdicts_at_the_end_are_for_everybody(ran: Ran, tmp_path: Path) -> None:

@@ -150,4 +150,4 @@ def test_without_verdicts_there_is_a_report_and_no_pass(
 ) -> None:
     text, found = Ending(stand, tmp_path, ("inferswarm: damaged", code)).close()
     assert found == 3
-    assert text.startswith("the report\nreports: damaged\ninferswarm: there are no verdicts on this study")
+    assert text.startswith("the report\ninferswarm: damaged\ninferswarm: there are no verdicts on this study")

@@ -59,7 +59,7 @@ def add_history(commands: Any) -> None:
     told.add_argument(
         "--fail-on-regression",
         action="store_true",
-        help="exit with 1 where the newest change of a rate or latency was for the worse",
+        help="exit with 1 where a rate or latency got worse and was not mended",
     )
     told.add_argument("--quiet", action="store_true", help="write the files and print nothing")
     told.set_defaults(run=history)

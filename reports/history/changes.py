@@ -209,7 +209,8 @@ def _change(values: Floats, fit: Levels, at: int, asked: _Asked, places: NDArray
     near = 2 * LIKELY * fit.spread_at(at)[0] * times_wider(2 * LEAST, asked.ties)
     likely = np.flatnonzero(squares - squares.min() <= near) + begin + LEAST
     ratio, p = difference(fit, at, asked.ties, asked.tails)
-    first, last = int(places[likely[0]]), int(places[likely[-1]])
+    # An outlier after the last study on the old level may be the first of the new.
+    first, last = int(places[likely[0] - 1]) + 1, int(places[likely[-1]])
     return ChangePoint(int(places[fit.cuts[at]]), first, last, ratio, min(1.0, p * asked.tried))
 
 

@@ -21,9 +21,10 @@ MAD_TO_SD = 1.4826
 def outliers(values: Floats) -> NDArray[np.bool_]:
     """Which values are far from the median of those before and of those after, on the same side of both.
 
-    A value that begins a change is near those after it; the newest has none after it, and is never one. The
-    rule is Hampel's (F. R. Hampel, The influence curve and its role in robust estimation, JASA 69, 1974: the
-    median and the MAD in place of mean and standard deviation), once for each side.
+    A value that begins a change is near those after it. The newest two have too few after them, and are
+    judged by those before alone: a third like them makes them a level. The rule is Hampel's (F. R. Hampel, The
+    influence curve and its role in robust estimation, JASA 69, 1974: the median and the MAD in place of mean
+    and standard deviation), once for each side.
     """
     found = np.zeros(len(values), dtype=bool)
     if len(values) < 2 * BESIDE + 1:
@@ -38,6 +39,8 @@ def outliers(values: Floats) -> NDArray[np.bool_]:
     limit = OUTLYING * MAD_TO_SD * float(np.median(np.abs(known)))
     if limit:
         found = (np.minimum(np.abs(before), np.abs(after)) > limit) & (before * after > 0)
+        newest = np.abs(before[-BESIDE:]) > limit
+        found[1 - BESIDE :] = newest[1:] & ~newest[0]
     return found
 
 

@@ -1,12 +1,13 @@
 """Occasions: changes of several figures that may have come at once, and what else changed then."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from reports.format import MISSING
+from reports.compare.matching import MEASURES
 from reports.history.changes import ChangePoint
 from reports.history.reading import PastStudy
 from reports.history.series import CellSeries
@@ -16,6 +17,9 @@ KINDS = (
     *("packages.*", "python", "driver*", "gpu*", "system", "git_commit", "*"),
 )
 """Of two facts that changed equally seldom and at the same study, the one named here first is told first."""
+
+
+UNSTATED = "not stated"
 
 
 class Coincidence(NamedTuple):
@@ -39,14 +43,25 @@ class Coincidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Occasion:
-    """Changes of one study's figures whose ranges overlap that of the surest, which is the first.
+    """Changes of one study's figures whose ranges overlap that of the surest, which is the first."""
 
-    `study` is the first on the new level, by the surest of them.
-    """
-
-    study: PastStudy
     changes: tuple[tuple[CellSeries, ChangePoint], ...]
-    coincided: tuple[Coincidence, ...]
+
+    @property
+    def chief(self) -> tuple[CellSeries, ChangePoint]:
+        """The surest change of what clients see, or of all where there is none of that."""
+        return next((it for it in self.changes if it[0].measure in MEASURES), self.changes[0])
+
+    @property
+    def study(self) -> PastStudy:
+        """The first on the new level, by its chief change."""
+        one, change = self.chief
+        return one.studies[change.at]
+
+    @cached_property
+    def coincided(self) -> tuple[Coincidence, ...]:
+        """What else changed where the chief change may have come, as to the endpoints of all changes."""
+        return tuple(coincidences(*self.chief, {one.endpoint: None for one, _ in self.changes}))
 
 
 def occasions(every: Sequence[CellSeries]) -> list[Occasion]:
@@ -59,7 +74,7 @@ def occasions(every: Sequence[CellSeries]) -> list[Occasion]:
             joined.append([(one, change)])
         else:
             home.append((one, change))
-    found = [Occasion(of[0][0].studies[of[0][1].at], tuple(of), _coincided(of)) for of in joined]
+    found = [Occasion(tuple(of)) for of in joined]
     return sorted(found, key=lambda it: it.study.began, reverse=True)
 
 
@@ -70,21 +85,14 @@ def _holds(one: CellSeries, change: ChangePoint, first: CellSeries, surest: Chan
     return one.study == first.study and begins <= ends
 
 
-def _coincided(changes: Sequence[tuple[CellSeries, ChangePoint]]) -> tuple[Coincidence, ...]:
-    found: dict[str, Coincidence] = {}
-    for one, change in changes:
-        for it in coincidences(one, change):
-            if it.what not in found or abs(it.later) < abs(found[it.what].later):
-                found[it.what] = it
-    return tuple(sorted(found.values(), key=likely_first))
-
-
-def coincidences(one: CellSeries, change: ChangePoint) -> list[Coincidence]:
+def coincidences(one: CellSeries, change: ChangePoint, endpoints: Iterable[str] = ()) -> list[Coincidence]:
     """Each fact that changed between two studies that follow each other, anywhere in the range of a change.
 
-    Those that changed least often in the series come first: what changes every time says little.
+    Of some endpoints, or of the figure's own. Those that changed least often in the series come first: what
+    changes every time says little.
     """
-    facts = [study.facts(one.endpoint) for study in one.studies]
+    asked = list(endpoints) or [one.endpoint]
+    facts = [{k: v for name in asked for k, v in study.facts(name).items()} for study in one.studies]
     found: dict[str, Coincidence] = {}
     for at in range(change.first, change.last + 1):
         for what, before, after in _differing(facts[at - 1], facts[at]):
@@ -97,11 +105,11 @@ def coincidences(one: CellSeries, change: ChangePoint) -> list[Coincidence]:
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str, str]]:
     names = dict.fromkeys((*before, *after))
-    pairs = ((name, before.get(name, MISSING), after.get(name, MISSING)) for name in names)
+    pairs = ((name, before.get(name, UNSTATED), after.get(name, UNSTATED)) for name in names)
     return [it for it in pairs if it[1] != it[2]]
 
 
-def likely_first(it: Coincidence) -> tuple[int, int, int, str]:
-    """What coincidences are sorted by."""
+def likely_first(it: Coincidence) -> tuple[int, bool, int, int, str]:
+    """What coincidences are sorted by; a fact that one side does not state need not have changed at all."""
     kind = next(at for at, name in enumerate(KINDS) if fnmatchcase(it.what, name))
-    return it.times, abs(it.later), kind, it.what
+    return it.times, UNSTATED in (it.before, it.after), abs(it.later), kind, it.what

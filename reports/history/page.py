@@ -2,15 +2,15 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from math import log
 from typing import NamedTuple
 
-from reports.compare.matching import MEASURES, SLOWER
 from reports.format import MISSING, digits, plural, sentence
-from reports.history.changes import LEAST, ChangePoint
+from reports.history.changes import FALSE, LEAST, ChangePoint
 from reports.history.charts import cell_charts
 from reports.history.occasions import Occasion, occasions
 from reports.history.reading import PastStudy
-from reports.history.series import CellSeries, form_of
+from reports.history.series import GPU, CellSeries, form_of
 from reports.page.answer import AnswerRow
 from reports.page.page import Page, Section
 from reports.page.table import Table, TableCell, table_of
@@ -62,10 +62,9 @@ def history_page(history: History) -> Page:
 def _facts(history: History) -> str:
     first, last = history.studies[0], history.studies[-1]
     cells = {(one.study, one.cell) for one in history.series}
-    return (
-        f"{len(history.studies):,} studies, {day(first)} to {day(last)}; {plural(len(cells), 'cell')} with "
-        f"{plural(len(history.series), 'figure')}"
-    )
+    count = f"{len(history.studies):,} {'study' if first is last else 'studies'}"
+    figures = plural(len(history.series), "figure")
+    return f"{count}, {day(first)} to {day(last)}; {plural(len(cells), 'cell')} with {figures}"
 
 
 def _notices(history: History) -> Iterator[str]:
@@ -82,41 +81,38 @@ def _notices(history: History) -> Iterator[str]:
 
 
 def answers(history: History, found: Sequence[Occasion]) -> Iterator[AnswerRow]:
-    """The rows of the first screen: the newest changes for the worse first, then those for the better."""
-    worse = [it for it in found if _is_worse(it)]
-    others = [it for it in found if it not in worse]
-    for occasion in [*worse, *others][:SAID]:
+    """The rows of the first screen: what is worse now comes first, and GPUs' last; of those the newest."""
+    for occasion in sorted(found, key=_rank)[:SAID]:
         yield _answer(occasion)
     if len(found) > SAID:
         yield AnswerRow(
             "More", f"{len(found) - SAID} earlier or smaller changes are listed under Change points."
         )
     if not found:
-        yield AnswerRow(
-            "Changes", f"None of {100 * (history.least_effect - 1):g} % or more.", _sight(history)
-        )
+        none = f"None shown of {100 * (history.least_effect - 1):g} % or more."
+        yield AnswerRow("Changes", none if history.long else "Not known yet.", _sight(history))
+    yield from _newest(history)
     yield from _drifts(history)
     yield from _outliers(history)
 
 
-def _is_worse(occasion: Occasion) -> bool:
-    one, change = _chief(occasion)
-    return one.word(change.ratio.ratio) == SLOWER
-
-
-def _chief(occasion: Occasion) -> tuple[CellSeries, ChangePoint]:
-    """The surest change of what clients see, or of all where there is none of that."""
-    return next((it for it in occasion.changes if it[0].measure in MEASURES), occasion.changes[0])
+def _rank(occasion: Occasion) -> int:
+    one, change = occasion.chief
+    if one.stands_worse(change):
+        return 0
+    return 2 if one.measure in GPU else 1
 
 
 def _answer(occasion: Occasion) -> AnswerRow:
     """When, what, by how much, and what changed then."""
-    one, change = _chief(occasion)
-    word = one.word(change.ratio.ratio)
-    question = f"{sentence(word)} since {day(occasion.study)}"
+    one, change = occasion.chief
+    word, end = sentence(one.word(change.ratio.ratio)), one.ended(change)
+    question = f"{word} since {day(occasion.study)}"
+    if end is not None:
+        question = f"{word} until {day(one.studies[end - 1])}"
     said = f"{one.name}: {_times(one, change)}."
     others = [
-        f"{'' if it.name == one.name else f'{it.name} '}{it.measure.spoken} {its.ratio.figure}×"
+        f"{'' if it.name == one.name else f'{it.name} '}{it.spoken} {its.ratio.figure}×"
         for it, its in occasion.changes
         if it is not one
     ]
@@ -130,7 +126,7 @@ def _times(one: CellSeries, change: ChangePoint) -> str:
     before, after = (level for begin, end, level in one.levels if change.at in (begin, end))
     form, ratio = form_of(one.measure), change.ratio
     return (
-        f"{one.measure.spoken} {ratio.figure}× (95 % CI {ratio.interval}), "
+        f"{one.spoken} {ratio.figure}× (95 % CI {ratio.interval}), "
         f"from {form(before)} to {form(after)} {one.measure.unit.rpartition(' ')[2]}"
     )
 
@@ -161,11 +157,27 @@ def _sight(history: History) -> str:
     return f"{len(history.long):,} of {len(history.series):,} figures have {least}."
 
 
+def _newest(history: History) -> Iterator[AnswerRow]:
+    """What the newest study has of figures that no chance explains, and that is no change yet."""
+    newest = history.studies[-1]
+    ends = [one for one in history.long if one.studies[-1] is newest]
+    off = [(one, times) for one in ends if (times := one.newest_off(FALSE / len(ends))) is not None]
+    if off:
+        off.sort(key=lambda it: -abs(log(it[1])))
+        told = ", ".join(f"{one.name} {one.spoken} {digits(times)}×" for one, times in off[:NAMED])
+        more = f" and {len(off) - NAMED} more" if len(off) > NAMED else ""
+        yield AnswerRow(
+            "Newest study",
+            f"{told}{more} of the level before.",
+            f"No change yet: that takes {LEAST} studies.",
+        )
+
+
 def _drifts(history: History) -> Iterator[AnswerRow]:
     drifting = [one for one in history.series if one.course.drift is not None]
     if drifting:
         told = [
-            f"{one.name}: {one.measure.spoken} {digits(one.course.drift or 1)}× from the first study on"
+            f"{one.name}: {one.spoken} {digits(one.course.drift or 1)}× from the first study on"
             for one in drifting
         ]
         more = f"; and {len(told) - NAMED} more" if len(told) > NAMED else ""
@@ -174,7 +186,12 @@ def _drifts(history: History) -> Iterator[AnswerRow]:
 
 def _outliers(history: History) -> Iterator[AnswerRow]:
     """Single studies that stand out in several figures, those with the most first."""
-    off = [one.studies[at] for one in history.series for at in one.course.outlying]
+    off = [
+        one.studies[at]
+        for one in history.series
+        for at in one.course.outlying
+        if at < len(one.values) - (LEAST - 1)
+    ]
     by_name = grouped(off, lambda it: it.side.name)
     if most := sorted((it for it in by_name.items() if len(it[1]) > 1), key=lambda it: -len(it[1])):
         named = ", ".join(f"{place} ({plural(len(of), 'figure')})" for place, of in most[:NAMED])
@@ -192,7 +209,7 @@ def changes_table(found: Sequence[Occasion]) -> Table:
         ("cell", "since", "measure", "ratio (95 % CI)", "changed then"),
         rows,
         caption=f"Of the mean level of at least {LEAST} studies on each side; the chance of any false one in "
-        f"all of this page is 5 %. {NO_CAUSE}",
+        f"all of this page is meant to be 5 % at most. {NO_CAUSE}",
         folded=len(rows) > MOST_ROWS,
     )
 
@@ -283,5 +300,5 @@ def day(study: PastStudy) -> str:
 
 
 def is_worse(history: History) -> bool:
-    """Whether the newest level of anything that clients see is worse than the one before it."""
+    """Whether a change for the worse stands, of anything that clients see."""
     return any(one.regressed for one in history.series)

@@ -160,7 +160,8 @@ def _read(folder: str, files: Mapping[str, bytes]) -> PastStudy | str:
         header={name: value for name, value in told.items() if name not in ("plan", "answers", "verdicts")},
         status=told["status"],
     )
-    return PastStudy(told["study"], began if began.tzinfo else began.replace(tzinfo=UTC), side)
+    began = began.astimezone(UTC) if began.tzinfo else began.replace(tzinfo=UTC)
+    return PastStudy(told["study"], began, side)
 
 
 def _said(error: Exception) -> str:

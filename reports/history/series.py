@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from math import exp, log
+from math import exp, log, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from reports.cells_csv.rows import Row
 from reports.compare.matching import FASTER, MEASURES, P50, RATE, SLOWER, TAILS, Measure
 from reports.format import digits
-from reports.history.changes import Course, courses
+from reports.history.changes import LEAST, LEAST_EFFECT, ChangePoint, Course, courses
 from reports.history.reading import PastStudy
 from reports.ledger.axes import of_trait
 from reports.stats.repeats import grouped
@@ -28,7 +29,7 @@ GPU = (
 )
 FOLLOWED = (RATE, P50, *TAILS, *SERVER, *GPU)
 """Columns of cells.csv whose course is told."""
-MORE, LESS = "more", "less"
+MORE, LESS = "higher", "lower"
 SAME = (
     *(
         "size",
@@ -96,6 +97,19 @@ class CellSeries:
             for begin, end in self.course.levels(len(self.values))
         ]
 
+    def newest_off(self, chance: float) -> float | None:
+        """As many times its level as its newest study has; None where chance does it, or little is known.
+
+        By Student's t of one more study, which a second one like it must not hide.
+        """
+        begin, end, _ = self.levels[-1]
+        before = np.log([self.values[at] for at in range(begin, end - 2) if at not in self.course.outlying])
+        if len(before) < 2 * LEAST:
+            return None
+        off, sd = log(self.values[-1]) - float(before.mean()), float(before.std(ddof=1))
+        wide = -float(stdtrit(len(before) - 1, chance / 2)) * sd * sqrt(1 + 1 / len(before))
+        return exp(off) if abs(off) > max(wide, log(LEAST_EFFECT)) else None
+
     @property
     def varies_pct(self) -> float:
         """By how many percent studies differ by themselves: the standard deviation around their levels."""
@@ -107,17 +121,35 @@ class CellSeries:
         ]
         return 100 * (exp(float(np.std(off))) - 1)
 
+    @property
+    def spoken(self) -> str:
+        """Its measure as sentences have it: p50, server queue, GPU power."""
+        if self.measure in MEASURES:
+            return self.measure.spoken
+        return self.measure.title.partition(",")[0].replace("Server", "server")
+
     def word(self, ratio: float) -> str:
-        """What a ratio of this measure is: faster or slower, or of a GPU more or less."""
+        """What a ratio of this measure is: faster or slower, or of a GPU higher or lower."""
         if self.measure in GPU:
             return MORE if ratio > 1 else LESS
         return FASTER if (ratio > 1) == self.measure.more_is_faster else SLOWER
 
+    def ended(self, change: ChangePoint) -> int | None:
+        """The first study of a later level nearer to the one before the change; None where none is."""
+        levels = self.levels
+        (now,) = (at for at, (begin, _, _) in enumerate(levels) if begin == change.at)
+        middle = sqrt(levels[now - 1][2] * levels[now][2])
+        later = (begin for begin, _, level in levels[now:] if (level > middle) != (change.ratio.ratio > 1))
+        return next(later, None)
+
+    def stands_worse(self, change: ChangePoint) -> bool:
+        """Whether a change was for the worse, and has not ended."""
+        return self.word(change.ratio.ratio) == SLOWER and self.ended(change) is None
+
     @property
     def regressed(self) -> bool:
-        """Whether its newest change was for the worse, of what clients see."""
-        changes = self.course.changes
-        return self.measure in MEASURES and bool(changes) and self.word(changes[-1].ratio.ratio) == SLOWER
+        """Whether a change for the worse stands, of what clients see."""
+        return self.measure in MEASURES and any(map(self.stands_worse, self.course.changes))
 
 
 def form_of(measure: Measure) -> Callable[[float], str]:

@@ -100,11 +100,14 @@ def test_good_and_bad_days_are_no_changes(alike: float) -> None:
 
 
 def spikes(random: np.random.Generator, count: int) -> Floats:
-    return NOISE * random.exponential(1, count)
+    found: Floats = NOISE * random.exponential(1, count)
+    return found
 
 
 def wilder(random: np.random.Generator, count: int) -> Floats:
-    return NOISE * random.normal(0, 1, count) * np.repeat([0.2, 1.0], [count - count // 2, count // 2])
+    wide = np.repeat([0.2, 1.0], [count - count // 2, count // 2])
+    found: Floats = NOISE * random.normal(0, 1, count) * wide
+    return found
 
 
 @pytest.mark.parametrize("shape", [spikes, wilder])
@@ -140,7 +143,11 @@ def test_the_mean_of_alike_studies_varies_more() -> None:
     assert times_wider(4, np.array([0.5, 0.25])) == pytest.approx(1 + 2 * (0.75 * 0.5 + 0.5 * 0.25))
 
 
-def test_the_newest_study_is_never_an_outlier() -> None:
-    values = noise(2, 20)
-    values[-1] += 1.0
-    assert not outliers(values).any()
+def test_the_newest_studies_that_stand_out_hide_no_earlier_change() -> None:
+    values = planted(0.15, 20, 30)
+    values[-2:] += 0.5
+    course = told(values)
+    assert [change.at for change in course.changes] == [20, 30]
+    assert course.outlying == {COUNT - 2, COUNT - 1}
+    values[-3] += 0.5
+    assert not outliers(values)[-3:].any()

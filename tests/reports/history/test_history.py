@@ -83,7 +83,7 @@ def test_the_page_and_the_terminal_say_it_first(
 def test_without_a_change_it_says_so(one: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = past(one, tmp_path / "in", 12)
     assert main(["history", str(folder), "--out", str(tmp_path), "--fail-on-regression"]) == 0
-    assert "None of 2 % or more." in capsys.readouterr().out
+    assert "None shown of 2 % or more." in capsys.readouterr().out
     assert changed(rows_of(tmp_path)) == []
 
 
@@ -97,9 +97,37 @@ def test_a_regression_fails_only_where_it_is_asked_to_and_stands(
     assert run(results, "--out", tmp_path / "out", "--fail-on-regression") == 1
     folder = past(one, tmp_path / "in", COUNT, mended)
     assert run(folder, "--out", tmp_path / "out", "--fail-on-regression") == 0
+    half = past(one, tmp_path / "half", COUNT, lambda at, cell: 1 + 0.3 * (at >= 10) - 0.1 * (at >= AT))
+    assert run(half, "--out", tmp_path / "half-out", "--fail-on-regression") == 1
     ratios = [float(row["change_ratio"]) for row in changed(rows_of(tmp_path / "out"))]
     assert min(ratios) < 0.92
     assert max(ratios) > 1.08
+
+
+def test_a_mended_change_is_said_to_have_ended_and_a_new_study_that_stands_out_is_named(
+    one: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def times(at: int, cell: str) -> float:
+        return 1.15 if 10 <= at < AT else 1.3 if at == COUNT - 1 else 1.0
+
+    assert main(["history", str(past(one, tmp_path / "in", COUNT, times)), "--out", str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Slower until 20 May 2026" in said
+    assert "Slower since" not in said
+    assert "Newest study" in said
+    assert "of the level before. No change yet: that takes 3 studies." in said
+
+
+def test_a_fact_that_is_only_newly_stated_is_not_the_first_suspect(one: Path, tmp_path: Path) -> None:
+    folder = past(one, tmp_path / "in", COUNT, eight_percent, machine)
+    for at, study in enumerate(sorted(folder.iterdir())):
+        told = json.loads((study / "study.json").read_text())
+        for about in told["endpoints"].values():
+            about |= {"path": "/v2/models"} if at >= AT else {}
+        (study / "study.json").write_text(json.dumps(told, indent=1))
+    assert run(folder, "--out", tmp_path) == 0
+    for row in changed(rows_of(tmp_path)):
+        assert row["changed_then"].split(";")[:2] == ["packages.onnxruntime", "endpoints.onnx-grpc.path"]
 
 
 def test_options_choose_studies_cells_and_measures(results: Path, tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ class FakeNvml:
     def nvmlInit(self) -> None:
         self.started += 1
 
+    def nvmlSystemGetDriverVersion(self) -> str:
+        return "580.95.05"
+
     def nvmlShutdown(self) -> None:
         self.stopped += 1
 

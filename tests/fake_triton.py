@@ -71,7 +71,7 @@ class Triton:
         return service_pb2.ServerReadyResponse(ready=True)
 
     def ServerMetadata(self, request: Any, context: Any) -> Any:
-        return service_pb2.ServerMetadataResponse(name="triton")
+        return service_pb2.ServerMetadataResponse(name="triton", version="2.51.0")
 
     def ModelReady(self, request: Any, context: Any) -> Any:
         return service_pb2.ModelReadyResponse(ready=True)

@@ -44,6 +44,7 @@ ALLOWED = {
     **{(f"{place}.py", "onnx"): EXAMPLE for place in ("swarm/options/model", "reports/gates/require")},
     **{(f"reports/{place}.py", "emulated"): STATED for place in ("backend_facts", "cells_csv/sides")},
     ("swarm/output/results_folder.py", "emulated"): STATED,
+    ("swarm/output/results_folder.py", "openvino"): "a package, whose version is told",
     ("users/backends/asking.py", "emulated"): STATED,
     ("users/endpoint.py", "null"): "the model of every floor, and what ledgers call its backend",
     ("reports/gates/select.py", "null"): "what ledgers call a floor's backend",

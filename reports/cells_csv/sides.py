@@ -31,7 +31,7 @@ IDLE_OPTIONS = frozenset(
         *("tls_ca", "tls_client_cert", "tls_client_key", "tls_no_verify"),
     )
 )
-OF_ENDPOINT = ("model", "weights", "emulated", "embedded", "tls")
+OF_ENDPOINT = ("model", "weights", "emulated", "embedded", "tls", "server_version")
 OF_LINK = (
     *("name", "one_way_ms", "mbit_per_s", "loss_pct", "queue_bytes", "burst_bytes", "congestion_control"),
     "emulator",

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,10 @@ def facts(checkout: Path, net: Path = NET) -> dict[str, Any]:
     return {name: fact for name, fact in found.items() if fact not in (None, "", [])}
 
 
-def packages() -> dict[str, str]:
+def packages(names: Sequence[str] = PACKAGES) -> dict[str, str]:
     """Their versions; what is not installed is left out."""
     found = {}
-    for name in PACKAGES:
+    for name in names:
         with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found

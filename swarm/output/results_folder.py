@@ -14,20 +14,39 @@ from typing import Any
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.clock import utc_now
 from swarm.errors import UsageError
-from swarm.hosts.facts import NET, commit, packages, read, version
+from swarm.hosts.facts import NET, PACKAGES, commit, packages, read, version
 from swarm.hosts.host import ROOT
 from swarm.options.model import Options
 from swarm.plan.cell import PlannedRun
 from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import RedactedLedger
-from swarm.sampling.gpus import find_nvml, gpu_names
+from swarm.sampling.gpus import driver_version, find_nvml, gpu_names
 from swarm.targets.servers import Servers
 from users.backends.registry import FLOOR, backend_of, codec_of, facts_of
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
-TOLD = ("started_ns", "loaded_ns", "compiled", "emulated", "provider", "precision", "upstream")
+TOLD = (
+    "started_ns",
+    "loaded_ns",
+    "compiled",
+    "emulated",
+    "provider",
+    "precision",
+    "upstream",
+    "server_version",
+)
 """What a ledger keeps of the description of embedded servers."""
+SERVING = (
+    "nvidia-pytriton",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "openvino",
+    "torch",
+    "open_clip_torch",
+    "fastapi",
+)
+"""Packages that embedded servers run on."""
 
 
 def make_folder(folder: Path) -> None:
@@ -82,7 +101,7 @@ def header(
         "started_utc": utc_now(),
         "plan": [run.to_record() for run in runs],
         "options": {**options.to_record(), "command": shlex.join(command)},
-        "fingerprint": {**fingerprint(), "targets": servers.targets},
+        "fingerprint": {**fingerprint(options.embedded), "targets": servers.targets},
         "images": {
             "count": len(images),
             "source": images.source,
@@ -157,16 +176,20 @@ def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
     return ledger
 
 
-def fingerprint() -> dict[str, Any]:
-    """Versions, processor, kernel, the commit, else inferswarm's version; what cannot be read is left out."""
-    own = commit(ROOT)
+def fingerprint(embedded: bool) -> dict[str, Any]:
+    """Versions, processor, kernel, the commit, else inferswarm's version; what cannot be read is left out.
+
+    The packages are those that generate load, and of embedded servers theirs.
+    """
+    own, nvml = commit(ROOT), find_nvml()
     facts = {
         "python": platform.python_version(),
-        "packages": packages(),
+        "packages": packages((*PACKAGES, *(SERVING if embedded else ()))),
         "system": platform.platform(),
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
-        "gpus": gpu_names(find_nvml()),
+        "gpus": gpu_names(nvml),
+        "driver": driver_version(nvml),
         "tcp_congestion_control": read(NET / "tcp_congestion_control"),
         "git_commit": own,
         "version": "" if own else version(),

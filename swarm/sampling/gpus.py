@@ -152,6 +152,11 @@ def gpu_names(nvml: Any) -> list[str]:
     return each_gpu(nvml, lambda handle: str(nvml.nvmlDeviceGetName(handle)))
 
 
+def driver_version(nvml: Any) -> str:
+    """The version of the GPUs' driver; empty where there is no GPU."""
+    return next(iter(each_gpu(nvml, lambda handle: str(nvml.nvmlSystemGetDriverVersion()))), "")
+
+
 def values_of(nvml: Any, handle: Any) -> Told:
     """(field, value) of all that this GPU tells and that changes."""
     yield from answers_of(

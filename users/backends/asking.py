@@ -13,7 +13,7 @@ from users.tls import OPEN, Security
 from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
 
 AGAIN_S, TRIES = 0.05, 20
-STATED = ("model", "weights", "emulated", "precision", "machine")
+STATED = ("model", "weights", "emulated", "precision", "machine", "server_version")
 MOST = 120
 """Characters shown of each."""
 

@@ -41,9 +41,14 @@ class OverHttp:
     def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection
 
+    def server(self) -> Answer:
+        """Its name, version and extensions."""
+        told: Answer = self._connection.get_json("/v2")
+        return told
+
     def is_triton(self) -> bool:
         """Whether it says so."""
-        return "binary_tensor_data" in self._connection.get_json("/v2")["extensions"]
+        return "binary_tensor_data" in self.server()["extensions"]
 
     def is_ready(self, model: str, version: str = "") -> bool:
         """Whether a model answers requests."""
@@ -108,8 +113,11 @@ class OverGrpc:
         told: Answer = MessageToDict(answer, preserving_proto_field_name=True)
         return told
 
+    def server(self) -> Answer:
+        return self._ask("ServerMetadata")
+
     def is_triton(self) -> bool:
-        return bool(self._ask("ServerMetadata"))
+        return bool(self.server())
 
     def is_ready(self, model: str, version: str = "") -> bool:
         return bool(self._ask("ModelReady", name=model, version=version).get("ready"))
@@ -221,7 +229,18 @@ def describe(endpoint: Endpoint) -> dict[str, Any]:
     given = config.get("parameters")
     parameters = given.items() if isinstance(given, dict) else ()
     told = {name: value.get("string_value") for name, value in parameters if isinstance(value, dict)}
+    told |= {"server_version": server_version(endpoint)}
     return {**told, "serving": serving(config) | ({"steps": instances} if instances else {})}
+
+
+def server_version(endpoint: Endpoint) -> str | None:
+    """As the server tells it; None where it does not, and it never raises."""
+    try:
+        with translated(), open_api(endpoint, PATIENCE_S) as api:
+            found: str | None = api.server().get("version")
+    except RequestError:
+        return None
+    return found
 
 
 def instances_of(endpoint: Endpoint, step: str) -> int | None:

@@ -123,8 +123,9 @@ def test_a_server_by_url_need_not_tell() -> None:
         return about(endpoint, options("--pytorch-url", "gpu:8002"), {}, stated)
 
     assert by_url({}) == of("gpu:8002", "", "unknown", embedded=False) | FILES
-    stated = {"model": "ViT-B-32", "weights": RANDOM, "emulated": "a100"}
-    expected = of("gpu:8002", "ViT-B-32", RANDOM, embedded=False) | FILES | {"emulated": "a100"}
+    more = {"emulated": "a100", "server_version": "2.51.0"}
+    stated = {"model": "ViT-B-32", "weights": RANDOM, **more}
+    expected = of("gpu:8002", "ViT-B-32", RANDOM, embedded=False) | FILES | more
     assert by_url(stated) == expected
 
 
@@ -178,6 +179,7 @@ def test_the_header_says_what_the_study_is_and_ran_on() -> None:
     assert head["fingerprint"]["targets"] == servers.targets
     assert head["fingerprint"]["cores"] == os.cpu_count()
     assert head["fingerprint"].keys() >= {"python", "packages", "system", "cpu"}
+    assert ("onnxruntime" in head["fingerprint"]["packages"]) == given.embedded
 
 
 def test_a_ledger_begins_with_its_header(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import gevent
 import pytest
 from gevent.monkey import get_original
 
-from swarm.sampling.gpus import LocalGpus, find_nvml, gpu_names, is_below
+from swarm.sampling.gpus import LocalGpus, driver_version, find_nvml, gpu_names, is_below
 from tests.fake_nvml import GIB, POWER_CAP, FakeNvml, fail
 from users.endpoint import Endpoint, is_loopback
 from users.metrics import gpu_records
@@ -102,6 +102,8 @@ def test_gpus_are_named_and_a_lost_or_missing_one_is_not() -> None:
     assert (nvml.started, nvml.stopped) == (1, 1)
     assert gpu_names(FakeNvml(nvmlInit=fail, nvmlShutdown=fail)) == []
     assert gpu_names(None) == []
+    assert driver_version(FakeNvml()) == "580.95.05"
+    assert driver_version(None) == driver_version(FakeNvml(nvmlInit=fail, nvmlShutdown=fail)) == ""
 
 
 def test_one_start_for_all_readings_and_an_end() -> None:

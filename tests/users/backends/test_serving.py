@@ -50,7 +50,7 @@ def test_triton_over_http() -> None:
     with answering("200 OK", json.dumps(config).encode(), asked) as address:
         told = read_serving(triton(address))
     assert told == {"instances": 2, "max_batch": 32, "batching": True, "batching_delay_ns": 100_000}
-    assert asked == ["/v2/models/clip/config"]
+    assert asked == ["/v2/models/clip/config", "/v2"]
 
 
 def test_triton_over_grpc() -> None:
@@ -64,7 +64,7 @@ def test_the_floor_is_another_model_of_the_same_server() -> None:
     with answering("200 OK", b'{"max_batch_size": 64}', asked) as address:
         assert read_serving(triton(address).floor())["max_batch"] == 64
         assert read_serving(service(address).floor())["batching"] is None
-    assert asked == ["/v2/models/null/config", "/readyz"]
+    assert asked == ["/v2/models/null/config", "/v2", "/readyz"]
 
 
 UNTOLD = {"batching": None, "batching_delay_ns": None}

@@ -30,14 +30,14 @@ def test_a_triton_of_ours() -> None:
     asked: list[str] = []
     with answering("200 OK", config(**HELD, weights_sha256="ab", onnx_path="/m"), asked) as address:
         assert stated(triton(address)) == HELD
-    assert asked == ["/v2/models/clip/config"]
+    assert asked == ["/v2/models/clip/config", "/v2"]
     with answering("200 OK", config(emulated="a100: 3 ms")) as address:
         assert stated(triton(address)) == {"emulated": "a100: 3 ms"}
 
 
 def test_over_grpc() -> None:
     with stand_in("fake_triton.py") as address:
-        assert stated(triton(address, "grpc")) == {"weights": "random (seed 3)"}
+        assert stated(triton(address, "grpc")) == {"weights": "random (seed 3)", "server_version": "2.51.0"}
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ def outliers(values: Floats) -> NDArray[np.bool_]:
     """Which values are far from the median of those before and of those after, on the same side of both.
 
     A value that begins a change is near those after it. The newest two have too few after them, and are
-    judged by those before alone: a third like them makes them a level. The rule is Hampel's (F. R. Hampel, The
-    influence curve and its role in robust estimation, JASA 69, 1974: the median and the MAD in place of mean
-    and standard deviation), once for each side.
+    judged by those before alone: a third like them makes them a level. The rule is Hampel's (F. R. Hampel,
+    The influence curve and its role in robust estimation, JASA 69, 1974: the median and the MAD in place of
+    mean and standard deviation), once for each side.
     """
     found = np.zeros(len(values), dtype=bool)
     if len(values) < 2 * BESIDE + 1:

@@ -53,7 +53,7 @@ def show(arguments: argparse.Namespace) -> int:
     verdicts = kept_in(directory)
     study = load_study(directory, arguments.usd_per_hour)
     page = build_page(study, public_path(directory, Path.cwd()), arguments.usd_per_hour, verdicts)
-    with writing(directory, "fix that, then make the report again"):
+    with writing(directory, "fix that, and try again"):
         write_report(directory, study, page, verdicts)
     if not arguments.quiet:
         print_page(page, f"Report: {directory / 'report.html'}", tables=not arguments.brief)

@@ -158,7 +158,7 @@ def tag_of(record: Record) -> Tag:
 
 def refused_line(path: Path | str, number: int, why: str) -> LedgerError:
     """That a line cannot be true, as a sentence."""
-    return LedgerError(f"{path}: line {number}: {why}: fix or delete that line, then make the report again.")
+    return LedgerError(f"{path}: line {number}: {why}: fix or delete that line, and try again.")
 
 
 def _of_run(record: Record) -> bool:
@@ -214,7 +214,7 @@ def _checked_header(record: Record | None, path: Path | str) -> Record:
 
 def _whole(record: Record | None, number: int, path: Path | str) -> Record:
     if record is None:
-        raise LedgerError(f"{path}: line {number} is broken: fix or delete that line, then make the report again.")
+        raise LedgerError(f"{path}: line {number} is broken: fix or delete that line, and try again.")
     return record
 
 

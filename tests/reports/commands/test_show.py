@@ -180,7 +180,7 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.C
     folder = aborted().write(tmp_path)
     (folder / "cells.csv").mkdir()
     assert main(["show", str(folder)]) == 2
-    sentence = f"inferswarm: {folder}: cannot be written (Is a directory): fix that, then make the report again.\n"
+    sentence = f"inferswarm: {folder}: cannot be written (Is a directory): fix that, and try again.\n"
     assert capsys.readouterr().err == sentence
     assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
 

@@ -161,11 +161,11 @@ class Master:
 
     def _start_form(self) -> "StartForm":
         """What the page's form asks for, and the plan of a filled one."""
-        from swarm.web.form import OUTPUT, TARGETS, StartForm
+        from swarm.web.form import OUTPUT, TARGETS, StartForm, written
 
         def facts() -> dict[str, list[str]]:
             targets = [f"{endpoint.name} at {endpoint.shown}" for endpoint in self._servers.endpoints]
-            return {TARGETS: targets, OUTPUT: [f"results and report in {self._options.results_dir}/"]}
+            return {TARGETS: targets, OUTPUT: written(self._options)}
 
         return StartForm(lambda: self._environment.parsed_options, facts, self._plan)
 

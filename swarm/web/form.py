@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from swarm.errors import UsageError
-from swarm.options.model import FAILURES, KNOWN, LOAD, STUDY, flag, known_options
+from swarm.options.model import EXPORTERS, FAILURES, KNOWN, LOAD, STUDY, Options, flag, known_options
 from swarm.options.option import VARIED, Option
 from swarm.options.parse import parsed_as
 from swarm.plan.matrix import AMOUNTS, Size
@@ -101,6 +101,13 @@ class StartForm:
         if fault:
             logger.info("inferswarm: %s", fault)
         return fault
+
+
+def written(options: Options) -> list[str]:
+    """Where all that is measured goes, fixed since the process began: files, and other tools."""
+    told = [name for name, option in known_options().items() if option.group == EXPORTERS]
+    others = [f"{flag(name)} {getattr(options, name)}" for name in told if options.given(name)]
+    return [f"results and report in {options.results_dir}/", *others]
 
 
 def typed(amount: float | tuple[int, ...]) -> str:

@@ -12,7 +12,7 @@ from swarm.errors import UsageError
 from swarm.options.model import known_options
 from swarm.options.parse import add_options, parsed_as, resolve
 from swarm.plan.matrix import Size
-from swarm.web.form import StartForm
+from swarm.web.form import StartForm, written
 from swarm.web.page import LivePage, open_page
 from tests.swarm.web_stand import a_book, web_ui
 
@@ -48,6 +48,12 @@ def opened(base: str = "", login: bool = False) -> tuple[LivePage, FlaskClient]:
     page.form = a_form()
     assert ui.app is not None
     return page, ui.app.test_client()
+
+
+def test_the_form_says_which_other_tools_are_told() -> None:
+    options = resolve(parsed("--results-dir", "r", "--otlp-url", "http://c:4318", "--traceparent", "0.1"))
+    assert written(options) == ["results and report in r/", "--traceparent 0.1", "--otlp-url http://c:4318"]
+    assert written(resolve(parsed())) == ["results and report in results/"]
 
 
 def test_every_option_between_two_starts_stands_in_one_part() -> None:

@@ -16,15 +16,15 @@ SUITE = ("users", "swarm", "reports")
 def main(argv: Sequence[str]) -> int:
     """Run Locust with these words; `-f` may name a study of the suite. Ends as Locust does, by SystemExit."""
     from swarm.errors import UsageError
-    from swarm.launcher.launch_info import VARIABLE, LaunchInfo
+    from swarm.launcher.launch_info import VARIABLE, LaunchInfo, as_typed
 
+    # The ledger keeps what was typed, and not what Locust is given.
+    typed = LaunchInfo([*as_typed(sys.argv[:1]), "locust", *argv]).to_environment()
     try:
         sys.argv = ["inferswarm locust", *resolved(argv)]
     except UsageError as error:
         print(f"inferswarm: {error}", file=sys.stderr)
         return USAGE
-    # The ledger keeps what was typed, and not what Locust is given.
-    typed = LaunchInfo(["inferswarm", "locust", *argv]).to_environment()
     os.environ.setdefault(VARIABLE, typed[VARIABLE])
     from locust.main import main as run_locust
 

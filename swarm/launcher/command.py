@@ -28,7 +28,7 @@ from swarm.launcher.child import (
     spread,
     workers_wanted,
 )
-from swarm.launcher.launch_info import BEGAN, LaunchInfo
+from swarm.launcher.launch_info import BEGAN, LaunchInfo, as_typed
 from swarm.launcher.locustfile import DEFAULT, locustfile_of, studies
 from swarm.launcher.orphans import new_folder
 from swarm.links.measure import differences, measure
@@ -150,7 +150,7 @@ def main(argv: list[str]) -> int:
         workers = options.workers or enough(specs, needed)
         study = ["-f", locustfile, "--link", options.link, *rest]
         with ExitStack() as undo:
-            launcher = Launcher(undo, signals, ["inferswarm", "run", *argv])
+            launcher = Launcher(undo, signals, [*as_typed(sys.argv[:1]), "run", *argv])
             try:
                 launcher.prepare(specs, workers, profiles)
                 return launcher.run(locustfile, [*study, *([] if options.web else ["--headless"])])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -107,3 +109,17 @@ def relocated(ready: Any, address: str) -> Any:
     if not address:
         return ready
     return json.loads(json.dumps(ready).replace("127.0.0.1:", f"{address}:"))
+
+
+def as_typed(argv: Sequence[str], python: str = sys.executable) -> list[str]:
+    """The command that calls a program again from here, as `python -m` does where it was begun so."""
+    program = Path(argv[0])
+    if program.name == "__main__.py":
+        return [from_here(python), "-m", program.parent.name, *argv[1:]]
+    return [from_here(argv[0]), *argv[1:]]
+
+
+def from_here(program: str) -> str:
+    """.venv/bin/locust, or its name where it is not below."""
+    below = os.path.relpath(program)
+    return program.rpartition("/")[2] if below.startswith("..") else below

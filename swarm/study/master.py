@@ -25,7 +25,7 @@ from swarm.distributed.workers import Workers
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.events import StudyEnded
 from swarm.exporters.exporters import open_exporters
-from swarm.launcher.launch_info import LaunchInfo
+from swarm.launcher.launch_info import LaunchInfo, as_typed
 from swarm.locust_patches.patches import follow_study, hush_locust
 from swarm.locust_patches.signals import MasterSignals, to_the_end
 from swarm.options.model import Options
@@ -345,20 +345,6 @@ class Master:
             print(painted(shown) if sys.stdout.isatty() else shown, flush=True)
         else:
             logger.info(plain_lines(text))
-
-
-def as_typed(argv: Sequence[str], python: str = sys.executable) -> list[str]:
-    """The command that calls a program again from here, as `python -m` does where it was begun so."""
-    program = Path(argv[0])
-    if program.name == "__main__.py":
-        return [from_here(python), "-m", program.parent.name, *argv[1:]]
-    return [from_here(argv[0]), *argv[1:]]
-
-
-def from_here(program: str) -> str:
-    """.venv/bin/locust, or its name where it is not below."""
-    below = os.path.relpath(program)
-    return program.rpartition("/")[2] if below.startswith("..") else below
 
 
 def live_page(web_ui: Any) -> "LivePage | None":

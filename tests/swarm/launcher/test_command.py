@@ -76,9 +76,5 @@ def test_how_many_workers_are_enough() -> None:
 
 
 def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert commands.main(["--help"]) == 0
-    told = capsys.readouterr().out
-    assert all(f"\n  {name} " in told for name in ("run", "probe", "hosts", "link"))
-    assert commands.main([]) == 2
-    assert commands.main(["fly"]) == 2
-    assert "fly is not a command: give one of run, probe, hosts, link" in capsys.readouterr().err
+    assert (commands.main(["--help"]), commands.main([]), commands.main(["fly"])) == (0, 2, 2)
+    assert capsys.readouterr().err == "usage: python -m swarm run|probe|hosts|link|trace [--help]\n" * 3

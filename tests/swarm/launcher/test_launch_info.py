@@ -1,16 +1,18 @@
 """What the launcher tells the master, and what cannot be run on it."""
 
+import os
+
 import pytest
 
 from reports.ledger.axes import Topology
 from swarm.errors import UsageError
-from swarm.launcher.launch_info import LaunchInfo, relocated
+from swarm.launcher.launch_info import LaunchInfo, as_typed, relocated
 from swarm.plan.cell import Cell
 from users.endpoint import Endpoint
 
 CELL = Cell(Endpoint("a-grpc", "a", "grpc", "fp32", "h:1"), 1, 16, 10, 2.0)
 LAUNCH = LaunchInfo(
-    command=["python", "-m", "swarm", "run"],
+    command=[".venv/bin/inferswarm", "run"],
     workers=4,
     hosts=[{"name": "h1"}, {"name": "h2"}],
     links=[{"name": "wan"}, {"name": "lan"}],
@@ -75,3 +77,23 @@ def test_servers_in_a_namespace_are_where_the_launcher_reaches_them() -> None:
     there = {"http": "198.19.0.2:8030", "metrics": "http://198.19.0.2:8032/m"}
     assert relocated(ready, "198.19.0.2") == {"endpoints": {"emulated": there}}
     assert relocated(ready, "") is ready
+
+
+@pytest.mark.parametrize(
+    ("program", "python", "typed"),
+    [
+        (".venv/bin/locust", ".venv/bin/python", [".venv/bin/locust"]),
+        (".venv/bin/inferswarm", ".venv/bin/python", [".venv/bin/inferswarm"]),
+        ("../venv/bin/locust", "../venv/bin/python", ["locust"]),
+        (
+            ".venv/lib/python3.12/site-packages/locust/__main__.py",
+            ".venv/bin/python",
+            [".venv/bin/python", "-m", "locust"],
+        ),
+        ("../venv/lib/locust/__main__.py", "../venv/bin/python3", ["python3", "-m", "locust"]),
+    ],
+)
+def test_the_command_of_a_study_can_be_typed_again(program: str, python: str, typed: list[str]) -> None:
+    """Where Python runs a package, the program's name is that of the package's file."""
+    argv = [os.path.abspath(program), "-f", "locustfiles/step7.py"]
+    assert as_typed(argv, os.path.abspath(python)) == [*typed, "-f", "locustfiles/step7.py"]

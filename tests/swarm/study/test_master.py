@@ -1,12 +1,11 @@
 """What the master decides before it acts."""
 
-import os
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from swarm.study.master import Master, as_typed, emulation
+from swarm.study.master import Master, emulation
 
 
 @pytest.mark.parametrize(
@@ -38,22 +37,3 @@ def test_settings_and_shared_inputs_are_put_back_though_the_report_fails() -> No
     with pytest.raises(RuntimeError, match="a bug"):
         master._end(finish, "complete", "")  # type: ignore[arg-type]
     assert (done, environment.process_exit_code) == (["report", "put back", "taken away"], 3)
-
-
-@pytest.mark.parametrize(
-    ("program", "python", "typed"),
-    [
-        (".venv/bin/locust", ".venv/bin/python", [".venv/bin/locust"]),
-        ("../venv/bin/locust", "../venv/bin/python", ["locust"]),
-        (
-            ".venv/lib/python3.12/site-packages/locust/__main__.py",
-            ".venv/bin/python",
-            [".venv/bin/python", "-m", "locust"],
-        ),
-        ("../venv/lib/locust/__main__.py", "../venv/bin/python3", ["python3", "-m", "locust"]),
-    ],
-)
-def test_the_command_of_a_study_can_be_typed_again(program: str, python: str, typed: list[str]) -> None:
-    """Where Python runs a package, the program's name is that of the package's file."""
-    argv = [os.path.abspath(program), "-f", "locustfiles/step7.py"]
-    assert as_typed(argv, os.path.abspath(python)) == [*typed, "-f", "locustfiles/step7.py"]

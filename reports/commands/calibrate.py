@@ -140,7 +140,7 @@ def _command(arguments: argparse.Namespace) -> str:
     places = [public_path(path, Path.cwd()) for path in arguments.directories]
     options = ["--measure", ",".join(arguments.measure), "--cells", arguments.cells]
     pairs = ["--pairs", ",".join(map(str, arguments.pairs))]
-    return shlex.join(["python", "-m", "reports", "calibrate", *places, *options, *pairs])
+    return shlex.join(["inferswarm", "calibrate", *places, *options, *pairs])
 
 
 def calibrate_page(

@@ -174,9 +174,10 @@ def gpus() -> Iterator[Panel]:
         "GPU clock held down by", "bool", "1 while a limit keeps the clock down although there is work.",
         lines((m.GPU_HELD, "{{reason}}")),
     )  # fmt: skip
+    pcie = ((m.PCIE_SENT, "sent"), (m.PCIE_RECEIVED, "received"))
     yield Panel(
-        "PCIe", "Bps", "What the GPU sends and receives.",
-        lines((m.PCIE_SENT, "sent"), (m.PCIE_RECEIVED, "received")),
+        "PCIe", "Bps", "What the GPU sends and receives. NVML is asked about one GPU a second, in turns.",
+        tuple((f"last_over_time({about.name}[20s])", f"{{{{gpu}}}} {legend}") for about, legend in pcie),
     )  # fmt: skip
     energy = f"sum(rate({m.GPU_ENERGY.name}[$__rate_interval]))"
     yield Panel(

@@ -123,7 +123,8 @@ def _proposed(values: Floats, ties: Floats) -> tuple[int, ...]:
     if count < 2 * LEAST:
         return ()
     steps = np.diff(values)
-    sigma = MAD_TO_SD * float(np.median(np.abs(steps))) / sqrt(2)
+    # Figures of few digits have a median of 0, and would be proposed a level at every third study.
+    sigma = max(MAD_TO_SD * float(np.median(np.abs(steps))), float(steps.std()) / 2) / sqrt(2)
     sigma /= sqrt(max(0.05, 1 - (float(ties[0]) if len(ties) else 0.0)))
     penalty = WEAK * sigma**2 * log(count) * times_wider(count, ties)
     sums = np.concatenate(([0.0], np.cumsum(values - values.mean())))

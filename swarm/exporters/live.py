@@ -3,7 +3,7 @@
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from prometheus_client.core import HistogramMetricFamily
@@ -99,6 +99,8 @@ class Live(Collector):
         self._samples: dict[str, tuple[float, SampleEvent]] = {}
         self._runs: dict[str, tuple[float, tuple[str, ...]]] = {}
         self._serving: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        self._counted: dict[str, Mapping[str, Any]] = {}
+        """By endpoint, what its server counted last."""
         self._over = set[str]()
         """Cells whose run has ended since the last one began."""
 
@@ -122,7 +124,9 @@ class Live(Collector):
 
     def on_sample(self, sample: SampleEvent, **_: Any) -> None:
         """What server, GPUs and host said."""
-        self._samples[sample.cell] = (self._clock(), sample)
+        before = self._counted.get(sample.endpoint, {})
+        self._counted[sample.endpoint] = server = rising(before, sample.server)
+        self._samples[sample.cell] = (self._clock(), replace(sample, server=server))
         self._runs[sample.cell] = (self._clock(), (sample.cell, str(sample.repeat), sample.phase))
 
     def on_run_started(self, run: RunStarted, **_: Any) -> None:
@@ -199,6 +203,21 @@ def samples(known: Sequence[SampleEvent]) -> Iterator[Metric]:
     for about in metrics.OF_GPUS:
         yield about.family({(gpu,): about.of(told) for gpu, told in gpus.items()})
     yield metrics.GPU_HELD.family({key: held for told in gpus.values() for key, held in held_clocks(told)})
+
+
+def rising(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """A server's counters, of which those that fall a little stay as they were: they are sums and differences
+    of numbers that it does not count at the same moment. To Prometheus each fall is a new start.
+
+    >>> rising({"requests": 100, "queue_ns": 70}, {"requests": 99, "queue_ns": 5})
+    {'requests': 100, 'queue_ns': 5}
+    """
+
+    def told(name: str, value: Any) -> Any:
+        was = before.get(name)
+        return was if isinstance(was, int | float) and was / 2 < value < was else value
+
+    return {name: told(name, value) for name, value in now.items()}
 
 
 def of_servers(told: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:

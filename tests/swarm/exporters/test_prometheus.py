@@ -257,7 +257,11 @@ def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) ->
     counts = {
         name: value for name, value in found.items() if name.startswith("inferswarm_server_count_total")
     }
+    (requests,) = counts
     assert counts == {f"inferswarm_server_count_total{{endpoint={endpoint},what=requests}}": 12}
+    for read, shown in ((11, 12), (3, 3), (4, 4)):  # between two numbers, and after a restart
+        stand.live.on_sample(sample(server={"requests": read}))
+        assert stand.scrape()[requests] == shown
 
 
 def test_the_begin_of_a_phase_names_the_run_at_once(stand: Stand) -> None:

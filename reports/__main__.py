@@ -17,9 +17,14 @@ from reports.parser import Parser
 from reports.render.console import refused
 from reports.render.files import WriteError
 
+INTERRUPTED = 130
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command: 0 done, 1 a gate failed, 2 the input cannot be used, 3 it tells nothing."""
+    """Runs one command: 0 done, 1 a gate failed, 2 the input cannot be used, 3 it tells nothing.
+
+    130 where Ctrl-C stopped it.
+    """
     arguments = parser().parse_args(argv)
     try:
         with damage_refused(_read_by(arguments)):
@@ -27,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return code
     except (GateError, LedgerError, WriteError) as error:
         return refused(str(error))
+    except KeyboardInterrupt:
+        return refused("stopped by Ctrl-C.", INTERRUPTED)
 
 
 def _read_by(arguments: argparse.Namespace) -> str:

@@ -35,6 +35,7 @@ SAME = (
         "size",
         "images.sha256",
         "cpu",
+        "cpu.*",
         "cores",
         "gpus",
         "link.name",

@@ -143,13 +143,17 @@ def test_options_choose_studies_cells_and_measures(results: Path, tmp_path: Path
 def test_another_machine_begins_another_series(one: Path, tmp_path: Path) -> None:
     """Machines that take turns, one half as fast, would be the noise of one series."""
     folder = past(
-        one, tmp_path, 16, lambda at, cell: 1.0 + at % 2, lambda at: {"cpu": ("old", "new")[at % 2]}
+        one,
+        tmp_path,
+        16,
+        lambda at, cell: 1.0 + at % 2,
+        lambda at: {"cpu": {"model": ("old", "new")[at % 2]}},
     )
     studies, _ = read_history([str(folder)])
     series = told_series(studies, FOLLOWED[:1], lambda cell: cell == SLOW, 1.02)
     assert [(it.told_apart, len(it.values), it.course.changes) for it in series] == [
-        ("cpu old", 8, ()),
-        ("cpu new", 8, ()),
+        ("cpu.model old", 8, ()),
+        ("cpu.model new", 8, ()),
     ]
 
 
@@ -243,6 +247,17 @@ def test_what_cannot_be_told_is_refused(
     assert ended.value.code == code
     assert said.format(tmp_path) in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_ends_it_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*of: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reports.commands.history.read_history", stopped)
+    assert run(tmp_path, "--out", tmp_path / "out") == 130
+    assert capsys.readouterr().err == "inferswarm: stopped by Ctrl-C.\n"
 
 
 def test_conditions_of_comparisons_are_those_of_series() -> None:

@@ -19,6 +19,8 @@ from reports.stats.repeats import grouped
 SAID, NAMED, FACTS = 4, 3, 3
 """Occasions on the first screen; of each the figures and the facts that are named."""
 NO_CAUSE = "What changed at the same time need not be the cause."
+OVER = 10
+"""Newest studies of a name: a series that none of them has is over."""
 MOST_ROWS = 24
 """Of changes that are shown unfolded."""
 
@@ -37,6 +39,11 @@ class History(NamedTuple):
     def long(self) -> list[CellSeries]:
         """Those with enough studies to have a change."""
         return [one for one in self.series if len(one.values) >= 2 * LEAST]
+
+    def over(self, one: CellSeries) -> bool:
+        """Whether none of the newest studies has it, as of a machine that is gone."""
+        newest = [study.began for study in self.studies if study.name == one.study][-OVER:]
+        return one.studies[-1].began < newest[0]
 
 
 def history_page(history: History) -> Page:
@@ -82,8 +89,8 @@ def _notices(history: History) -> Iterator[str]:
 
 def answers(history: History, found: Sequence[Occasion]) -> Iterator[AnswerRow]:
     """The rows of the first screen: what is worse now comes first, and GPUs' last; of those the newest."""
-    for occasion in sorted(found, key=_rank)[:SAID]:
-        yield _answer(occasion)
+    for occasion in sorted(found, key=lambda it: _rank(history, it))[:SAID]:
+        yield _answer(history, occasion)
     if len(found) > SAID:
         yield AnswerRow(
             "More", f"{len(found) - SAID} earlier or smaller changes are listed under Change points."
@@ -96,14 +103,14 @@ def answers(history: History, found: Sequence[Occasion]) -> Iterator[AnswerRow]:
     yield from _outliers(history)
 
 
-def _rank(occasion: Occasion) -> int:
+def _rank(history: History, occasion: Occasion) -> int:
     one, change = occasion.chief
-    if one.stands_worse(change):
+    if one.stands_worse(change) and not history.over(one):
         return 0
     return 2 if one.measure in GPU else 1
 
 
-def _answer(occasion: Occasion) -> AnswerRow:
+def _answer(history: History, occasion: Occasion) -> AnswerRow:
     """When, what, by how much, and what changed then."""
     one, change = occasion.chief
     word, end = sentence(one.word(change.ratio.ratio)), one.ended(change)
@@ -118,7 +125,8 @@ def _answer(occasion: Occasion) -> AnswerRow:
     ]
     more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
     beside = f"Also {', '.join(others[:NAMED])}{more}. " if others else ""
-    return AnswerRow(question, said, f"{beside}{_when(one, change)} {changed_then(occasion)}")
+    over = f"Last measured {day(one.studies[-1])}. " if history.over(one) else ""
+    return AnswerRow(question, said, f"{beside}{over}{_when(one, change)} {changed_then(occasion)}")
 
 
 def _times(one: CellSeries, change: ChangePoint) -> str:
@@ -301,4 +309,4 @@ def day(study: PastStudy) -> str:
 
 def is_worse(history: History) -> bool:
     """Whether a change for the worse stands, of anything that clients see."""
-    return any(one.regressed for one in history.series)
+    return any(one.regressed and not history.over(one) for one in history.series)

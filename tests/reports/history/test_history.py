@@ -157,6 +157,20 @@ def test_another_machine_begins_another_series(one: Path, tmp_path: Path) -> Non
     ]
 
 
+def test_a_machine_that_is_gone_is_no_regression_that_stands(
+    one: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = past(
+        one,
+        tmp_path / "in",
+        COUNT,
+        lambda at, cell: 1.2 if 9 <= at < 18 else 1.0,
+        lambda at: {"cpu": "new" if at >= 18 else "old"},
+    )
+    assert main(["history", str(folder), "--out", str(tmp_path), "--fail-on-regression"]) == 0
+    assert "Last measured 18 May 2026." in " ".join(capsys.readouterr().out.split())
+
+
 def test_invalidated_runs_and_few_results_do_not_count(one: Path, tmp_path: Path) -> None:
     folder = past(one, tmp_path, 2)
     first, second = sorted(folder.iterdir())

@@ -10,6 +10,7 @@ from dataclasses import is_dataclass
 from types import MethodType
 from typing import Any
 
+from gevent.lock import BoundedSemaphore
 from gevent.socket import wait_write
 
 from reports.format import plural
@@ -34,7 +35,7 @@ class JsonLines:
     flag = "--json-lines"
 
     def __init__(self, descriptor: int) -> None:
-        self._file = descriptor
+        self._file, self._writing = descriptor, BoundedSemaphore()
         self._given = self._lost = 0
         self._fault = ""
         self._closed = False
@@ -63,8 +64,10 @@ class JsonLines:
         """The whole line, or none of it where a disk is full. Raises OSError."""
         about = os.fstat(self._file)
         try:
-            for start in range(0, len(line), PIPE_BYTES):
-                self._write_part(line[start : start + PIPE_BYTES], stat.S_ISREG(about.st_mode))
+            # The next study's first line may come while the last one's still waits for a pipe's reader.
+            with self._writing:
+                for start in range(0, len(line), PIPE_BYTES):
+                    self._write_part(line[start : start + PIPE_BYTES], stat.S_ISREG(about.st_mode))
         except OSError:
             if stat.S_ISREG(about.st_mode):
                 # Half a line would make one with the next, once there is room; and what a shell has opened

@@ -148,6 +148,20 @@ def test_a_slow_reader_of_a_pipe_blocks_nobody_else_and_gets_every_line() -> Non
     assert lines.missed() == ""
 
 
+def test_lines_of_two_studies_are_not_mixed_by_a_slow_reader() -> None:
+    read, write = os.pipe()
+    lines, got = JsonLines(write), b""
+    long = StudyEnded("s", Path("f"), "failed", "x" * 100_000, 3)
+    gevent.joinall([gevent.spawn(lines.write, "study_ended", long) for _ in range(2)], timeout=0.05)
+    make_nonblocking(read)
+    while got.count(b"\n") < 2:
+        got += nb_read(read, 65_536)
+        gevent.sleep(0)
+    assert [json.loads(line)["reason"] for line in got.splitlines()] == ["x" * 100_000] * 2
+    os.close(read)
+    os.close(write)
+
+
 def test_losses_are_of_one_study() -> None:
     lines = JsonLines(os.open("/dev/full", os.O_WRONLY))
     for _ in range(2):

@@ -186,8 +186,8 @@ def _by_cell(studies: Sequence[PastStudy], chosen: Callable[[str], bool]) -> lis
         for cell, rows in study.side.cells.items():
             if chosen(cell):
                 row = rows[0]
-                facts = conditions[row.endpoint]
-                key = (study.name, cell, row.payload, row.protocol, *map("=".join, facts.items()))
+                facts = {**conditions[row.endpoint], "payload": row.payload, "protocol": row.protocol}
+                key = (study.name, cell, *map("=".join, facts.items()))
                 counting = [one for one in rows if not one.disqualified]
                 found.setdefault(key, CellRows(study.name, row, facts, [])).past.append((study, counting))
     return list(found.values())

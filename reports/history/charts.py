@@ -17,7 +17,7 @@ def cell_charts(every: Sequence[CellSeries]) -> Iterator[Chart]:
     cells = [
         of for of in grouped(every, lambda one: one.name).values() if any(len(one.values) > 1 for one in of)
     ]
-    cells.sort(key=lambda of: -max(map(_most, of)))
+    cells.sort(key=_most_of, reverse=True)
     for at, of in enumerate(cells):
         yield cell_chart(of, folded=at >= OPEN or (at > 0 and not _most_of(of)))
 

@@ -154,6 +154,10 @@ class Delivery:
         """Whether anybody listens."""
         return bool(self._boxes)
 
+    def hears(self, name: str) -> bool:
+        """Whether anybody listens to this event."""
+        return bool(self._heard.get(name))
+
     def settle(self) -> None:
         """Wait until everything was heard, for PATIENCE_S at most; what is not in time is dropped."""
         deadline = time.monotonic() + PATIENCE_S

@@ -155,9 +155,9 @@ class Dispatcher:
         self._delivery.settle()
         late = self._fold.late if self._delivery.wanted else 0
         said = [f"{plural(late, 'record')} came too late for events."] if late else []
-        if self._untold:
-            rest = f"than {TRACED_PER_S:,} a second, and were not told of"
-            said.append(f"{plural(self._untold, 'request')} with a traceparent were more {rest}.")
+        if self._untold and self._delivery.hears("traced"):
+            rest = f"with a traceparent, those beyond {TRACED_PER_S:,} a second, were not told of"
+            said.append(f"{plural(self._untold, 'request')} {rest}.")
         return [*self._delivery.losses, *said]
 
     def ended(self, told: StudyEnded) -> None:

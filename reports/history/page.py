@@ -167,8 +167,8 @@ def _sight(history: History) -> str:
 
 def _newest(history: History) -> Iterator[AnswerRow]:
     """What the newest study has of figures that no chance explains, and that is no change yet."""
-    newest = history.studies[-1]
-    ends = [one for one in history.long if one.studies[-1] is newest]
+    newest = {study.name: study for study in history.studies}
+    ends = [one for one in history.long if one.studies[-1] is newest[one.study]]
     off = [(one, times) for one in ends if (times := one.newest_off(FALSE / len(ends))) is not None]
     if off:
         off.sort(key=lambda it: -abs(log(it[1])))

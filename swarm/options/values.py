@@ -18,6 +18,9 @@ MOST = 2**63
 INFLUX_TOKEN = "INFERSWARM_INFLUX_TOKEN"
 """The variable with the token of the receiver of --influx-url."""
 
+SIGNALS = ("/v1", "/v1/metrics", "/v1/traces")
+"""Ends of paths that are added to the URL of a collector."""
+
 
 class SecretError(ValueError):
     """A text with a secret in it, which must not be quoted."""
@@ -110,7 +113,7 @@ def kubernetes_name(text: str) -> str:
 
 def collector_url(text: str) -> str:
     """Where an OpenTelemetry collector is; signals' paths are added to it. Secrets belong into headers."""
-    give = "give a URL such as http://collector:4318, without /v1/…"
+    give = "give a URL such as http://collector:4318, without /v1/metrics"
     try:
         parts = urlsplit(text.strip())
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -118,7 +121,7 @@ def collector_url(text: str) -> str:
         raise ValueError(give) from None
     if "@" in text or parts.query:
         raise SecretError("may hold no user and no query; give OTEL_EXPORTER_OTLP_HEADERS the token")
-    if not known or parts.fragment or "/v1/" in parts.path:
+    if not known or parts.fragment or parts.path.rstrip("/").endswith(SIGNALS):
         raise ValueError(give)
     return text.strip().rstrip("/")
 

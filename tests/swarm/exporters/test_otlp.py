@@ -301,6 +301,10 @@ def test_a_url_that_is_none_of_a_collector(value: str) -> None:
         options("--otlp-url", value)
 
 
+def test_prometheus_takes_otlp_below_a_path_of_its_own() -> None:
+    assert options("--otlp-url", "http://p:9090/api/v1/otlp/").otlp_url == "http://p:9090/api/v1/otlp"
+
+
 @pytest.mark.parametrize("value", ["http://u:p@c:4318", "http://c:1/?token=p"])
 def test_a_secret_in_a_url_is_refused_and_not_quoted(value: str) -> None:
     with pytest.raises(UsageError) as caught:

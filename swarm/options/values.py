@@ -17,7 +17,6 @@ Reader = Callable[[str], Any]
 MOST = 2**63
 INFLUX_TOKEN = "INFERSWARM_INFLUX_TOKEN"
 """The variable with the token of the receiver of --influx-url."""
-
 SIGNALS = ("/v1", "/v1/metrics", "/v1/traces")
 """Ends of paths that are added to the URL of a collector."""
 

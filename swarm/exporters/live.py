@@ -98,7 +98,7 @@ class Live(Collector):
         self._workers: dict[str, dict[str, tuple[float, WorkerSecond]]] = {}
         self._samples: dict[str, tuple[float, SampleEvent]] = {}
         self._runs: dict[str, tuple[float, tuple[str, ...]]] = {}
-        self._serving: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        self._serving: dict[str, Mapping[str, Any]] = {}
         self._counted: dict[str, Mapping[str, Any]] = {}
         """By endpoint, what its server counted last."""
         self._over = set[str]()
@@ -139,7 +139,7 @@ class Live(Collector):
     def on_phase_started(self, phase: PhaseStarted, **_: Any) -> None:
         """Which run is under way is known at once; with its first phase comes how its server is set."""
         if phase.serving:
-            self._serving[phase.cell] = (self._clock(), phase.serving)
+            self._serving[phase.cell] = phase.serving
         self._runs[phase.cell] = (self._clock(), (phase.cell, str(phase.repeat), phase.phase))
 
     def on_run_ended(self, run: RunEnded, **_: Any) -> None:
@@ -154,7 +154,7 @@ class Live(Collector):
         now = self._clock()
         said = [told for one in self._workers.values() for told in fresh(one, now).items()]
         known, runs = [*fresh(self._samples, now).values()], fresh(self._runs, now)
-        serving = {cell: told for cell, (_, told) in self._serving.items() if cell in runs}
+        serving = {cell: told for cell, told in self._serving.items() if cell in runs}
         run_info = metrics.RUN_INFO.family(dict.fromkeys(runs.values(), 1))
         for family in (*self._totals(now), *workers(said), *samples(known), *served(serving), run_info):
             if family.samples:

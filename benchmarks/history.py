@@ -32,6 +32,8 @@ FALSE, FOUND, NEAR = 5.0, 95.0, 90.0
 """Percent of histories: with a false change; where the planted one is found; where its date is off by one
 study at most.
 """
+WILD = 10.0
+"""The same as FALSE, where noise grows on a day by itself."""
 MOST_S = 30.0
 """Of processor time: for a thousand studies of fifty cells in three repeats, from files to page."""
 QUIET = Times()
@@ -73,6 +75,11 @@ PLANTED = (
     PlantedChange("8 % slower, alike by 0.6", Times(alike=0.6), step(0.08), (AT,), found=FOUND),
     PlantedChange("one study 30 % slower", slower=step(0.3, AT + 1)),
     PlantedChange("two studies 30 % slower", slower=step(0.3, AT + 2)),
+    PlantedChange("nothing, noise with long tails", Times(cell=0.06, shape="long tails")),
+    PlantedChange("nothing, noise with spikes", Times(cell=0.06, shape="spikes")),
+    PlantedChange(
+        "nothing, five times the noise in the second half", Times(day=0.005, cell=0.01, wilder=5), false=WILD
+    ),
 )
 DRIFT = 0.2
 

@@ -30,7 +30,8 @@ class Times:
     """So many studies of so many cells in so many repeats, and how they vary: standard deviations of logs.
 
     `day` is what all cells of a study share, `cell` what the runs of one cell in a study do, `run` its
-    repeats' own. The first two are alike from study to study by `alike`, as AR(1).
+    repeats' own. The first two are alike from study to study by `alike`, as AR(1). A cell's own is normal, or
+    of another `shape`; `wilder` is as many times all noise of the second half of studies.
     """
 
     studies: int = 200
@@ -40,10 +41,12 @@ class Times:
     cell: float = 0.02
     run: float = 0.03
     alike: float = 0.0
+    shape: str = "normal"
+    wilder: float = 1.0
 
     def draw(self, random: Random, slower: Mapping[int, Slower]) -> dict[str, Floats]:
         """The logs of each measure, studies × cells × repeats; some cells by their number are slower."""
-        slow = self._varying(random, 1) * self.day + self._varying(random, self.cells) * self.cell
+        slow = self._varying(random, 1) * self.day + self._varying(random, self.cells, self.shape) * self.cell
         for cell, of in slower.items():
             slow[:, cell] += np.log1p(of(np.arange(float(self.studies))))
         shape = (self.studies, self.cells, self.repeats)
@@ -55,9 +58,15 @@ class Times:
             )
         return found
 
-    def _varying(self, random: Random, count: int) -> Floats:
-        """Studies × count, each column of variance 1."""
-        found = random.standard_normal((self.studies, count))
+    def _varying(self, random: Random, count: int, shape: str = "normal") -> Floats:
+        """Studies × count, each column of variance 1, but for what is wilder."""
+        size = (self.studies, count)
+        found: Floats = random.standard_normal(size)
+        if shape == "long tails":
+            found = random.standard_t(3, size) / np.sqrt(3)
+        elif shape == "spikes":
+            found = random.standard_exponential(size) - 1
+        found[self.studies // 2 :] *= self.wilder
         for at in range(1, self.studies):
             found[at] = self.alike * found[at - 1] + np.sqrt(1 - self.alike**2) * found[at]
         return found

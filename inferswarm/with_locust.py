@@ -44,11 +44,12 @@ def resolved(argv: Sequence[str]) -> list[str]:
     >>> resolved(["--locustfile=step7", "-u", "1"])
     ['-f', '/opt/inferswarm/locustfiles/step7.py', '-u', '1']
     """
-    from swarm.launcher.locustfile import find_locustfile
+    from swarm.launcher.locustfile import check_named, find_locustfile
 
     parser = argparse.ArgumentParser(prog="inferswarm locust", add_help=False, allow_abbrev=False)
     parser.add_argument("-f", "--locustfile", metavar="STUDY")
     options, rest = parser.parse_known_args(list(argv))
+    check_named(rest)
     if options.locustfile is None:
         return rest
     named = [find_locustfile(text.strip()) for text in options.locustfile.split(",")]

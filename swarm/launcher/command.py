@@ -29,7 +29,7 @@ from swarm.launcher.child import (
     workers_wanted,
 )
 from swarm.launcher.launch_info import BEGAN, LaunchInfo, as_typed
-from swarm.launcher.locustfile import DEFAULT, locustfile_of, studies
+from swarm.launcher.locustfile import DEFAULT, check_named, locustfile_of, studies
 from swarm.launcher.orphans import new_folder
 from swarm.links.measure import differences, measure
 from swarm.links.network import Network
@@ -104,6 +104,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     options, rest = own.parse_known_args(argv)
     if options.workers < 0:
         raise UsageError(f"--workers {options.workers}: workers must be at least 1")
+    check_named(rest)
     for word in rest:
         if word.partition("=")[0] in GIVEN:
             raise UsageError(f"{word}: master and workers are started by this command; leave it out")

@@ -1,5 +1,6 @@
 """Locustfiles by their names: the suite's studies, wherever it is installed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from swarm.errors import UsageError
@@ -28,3 +29,10 @@ def locustfile_of(text: str) -> str:
     if text in studies():
         return str(FOLDER / f"{text}.py")
     raise UsageError(f"-f {text}: no such file; give a locustfile, or one of {', '.join(studies())}")
+
+
+def check_named(rest: Sequence[str]) -> None:
+    """Raises UsageError where the words left begin with a study: Locust would take it for a user."""
+    first = next(iter(rest), "")
+    if first in studies() or first.endswith(".py"):
+        raise UsageError(f"{first}: name a study by -f: give -f {first}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import UsageError
-from swarm.launcher.locustfile import FOLDER, find_locustfile, locustfile_of, studies
+from swarm.launcher.locustfile import FOLDER, check_named, find_locustfile, locustfile_of, studies
 
 
 def test_the_suites_studies_have_names() -> None:
@@ -33,3 +33,12 @@ def test_what_is_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             find("step9")
         said = f"-f step9: no such file; give a locustfile, or one of {', '.join(studies())}"
         assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("first", ["step7", "mine.py"])
+def test_a_study_without_its_option(first: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_named([first, "--headless"])
+    assert str(caught.value) == f"{first}: name a study by -f: give -f {first}"
+    for rest in ([], ["EmbeddingUser"], ["--title", "step7"]):
+        check_named(rest)

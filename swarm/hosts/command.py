@@ -74,9 +74,9 @@ def parser() -> argparse.ArgumentParser:
         "prepare",
         formatter_class=form,
         help="send this checkout to every ssh host and install what workers need there",
-        description="For every ssh host: sends this checkout's last commit, or this installed inferswarm,\n"
-        "makes .venv there, installs\n"
-        "requirements-client.lock, and checks the host. It can be repeated at any time.\n"
+        description="For every ssh host: sends this checkout's last commit, or this installed\n"
+        "inferswarm, makes .venv there, installs requirements-client.lock, and checks the\n"
+        "host. It can be repeated at any time.\n"
         "Exit code: 0 if all hosts can be used, 2 otherwise.",
         epilog=EXAMPLE,
     )

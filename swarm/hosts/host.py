@@ -9,7 +9,7 @@ import random
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from swarm.errors import UsageError
@@ -45,8 +45,10 @@ SSH_FAILED = 255
 """ssh's exit code where ssh itself failed, and not the command there."""
 PORT_TAKEN = "remote port forwarding failed"
 """What ssh prints before it ends with `SSH_FAILED` if a tunnel's port is taken there: try another."""
-VARIABLE = re.compile(r"INFERSWARM_(?!INFLUX_)(?:[A-Z0-9_]+_)?TOKEN")
-"""As in `users.redact`, whose import would import Locust, but for the token of --influx-url: the master's."""
+VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
+"""As in `users.redact`, whose import would import Locust."""
+MASTERS_OWN = "INFERSWARM_INFLUX_TOKEN"
+"""As in `swarm.options.values`: no worker needs it."""
 
 
 class Host:
@@ -75,7 +77,7 @@ class Host:
             port = next(self.ports)
             worker = _worker([PYTHON, "-m", "locust"], arguments, ("127.0.0.1", port))
             # Every user of that machine can read a command line.
-            secrets = sorted(name for name, value in os.environ.items() if value and VARIABLE.fullmatch(name))
+            secrets = secrets_of(os.environ)
             tell, told = ([f"--tell={','.join(secrets)}"], ["--told"]) if secrets else ([], [])
             there = in_checkout(self.spec, [PYTHON, "-I", "-S", SUPERVISOR, *told, *named, "--", *worker])
             tunnel = tunnel_to(port, *master)
@@ -103,6 +105,13 @@ class Host:
 
     def _inside(self, command: list[str]) -> list[str]:
         return self._network(self.spec.name, command) if self._network else command
+
+
+def secrets_of(environ: Mapping[str, str]) -> list[str]:
+    """The names of the tokens that workers need."""
+    return sorted(
+        name for name, value in environ.items() if value and VARIABLE.fullmatch(name) and name != MASTERS_OWN
+    )
 
 
 def _worker(locust: Sequence[str], arguments: Sequence[str], master: tuple[str, int]) -> list[str]:

@@ -99,7 +99,7 @@ class Console:
 
     def result(self) -> Path:
         """The one folder its study made."""
-        (folder,) = [path for path in self.folder.iterdir() if path.is_dir()]
+        (folder,) = [path for path in self.folder.iterdir() if path.is_dir() and path.name != "__pycache__"]
         return folder
 
     def cells(self) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ from server import settings
 from server.embedded import guard
 from server.triton import tritonserver
 from swarm.hosts import host
+from swarm.options import values
 from users import tls
 from users.errors import status_error
 from users.redact import CONTROL, VARIABLE, redacted, spellings
@@ -51,6 +52,7 @@ def test_not_even_its_beginning_is_shown(before: int, monkeypatch: pytest.Monkey
 
 def test_whoever_names_tokens_elsewhere_means_the_same() -> None:
     assert host.VARIABLE.pattern == VARIABLE.pattern
+    assert host.MASTERS_OWN == values.INFLUX_TOKEN
     assert VARIABLE.fullmatch(tls.TOKEN)
     assert CONTROL == tritonserver.VARIABLE == guard.SECRET
     assert settings.MAX_TOKEN == tls.LONGEST_TOKEN

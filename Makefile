@@ -73,7 +73,8 @@ PATCHED := tests $(addprefix --ignore=,$(UNPATCHED) $(STUDIES) $(LINKS))
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
   tests/readme/test_make.py tests/readme/test_networks.py
 
-OWN_PORTS := tests/readme/test_endpoints.py tests/readme/test_endpoints_page.py tests/readme/test_traffic_page.py
+# Those with others' collectors and databases: beside the README's, which take less time than the studies.
+EXPORTED := $(addprefix tests/locustfiles/,test_otlp.py test_grafana.py test_exporters.py)
 
 quick: setup ## the tests that need no server, no link and no browser (a minute and a half)
 	@$(TWO) quick-reports quick-patched quick-unpatched
@@ -118,10 +119,10 @@ slow-others:
 	@$(TWO) $(SLOW)
 
 slow-studies:
-	$(PYTEST) -m slow tests/locustfiles $(OWN_PORTS) $(addprefix --ignore=,$(ALONE))
+	$(PYTEST) -m slow tests/locustfiles $(addprefix --ignore=,$(ALONE) $(EXPORTED))
 
 slow-readme:
-	$(PYTEST) -m slow tests/readme tests/package $(addprefix --ignore=,$(ALONE) $(OWN_PORTS))
+	$(PYTEST) -m slow tests/readme tests/package $(EXPORTED) $(addprefix --ignore=,$(ALONE))
 
 slow-patched:
 	$(PYTEST) -m slow $(PATCHED) --ignore=tests/package

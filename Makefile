@@ -73,8 +73,8 @@ PATCHED := tests $(addprefix --ignore=,$(UNPATCHED) $(STUDIES) $(LINKS))
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
   tests/readme/test_make.py tests/readme/test_networks.py
 
-# Those with others' collectors and databases: beside the README's, which take less time than the studies.
-EXPORTED := $(addprefix tests/locustfiles/,test_otlp.py test_grafana.py test_exporters.py)
+# Of the studies' slow tests these go with the README's, so that both parts take as long.
+MOVED := $(addprefix tests/locustfiles/,test_otlp.py test_grafana.py test_exporters.py test_any_endpoint.py)
 
 quick: setup ## the tests that need no server, no link and no browser (a minute and a half)
 	@$(TWO) quick-reports quick-patched quick-unpatched
@@ -119,10 +119,10 @@ slow-others:
 	@$(TWO) $(SLOW)
 
 slow-studies:
-	$(PYTEST) -m slow tests/locustfiles $(addprefix --ignore=,$(ALONE) $(EXPORTED))
+	$(PYTEST) -m slow tests/locustfiles $(addprefix --ignore=,$(ALONE) $(MOVED))
 
 slow-readme:
-	$(PYTEST) -m slow tests/readme tests/package $(EXPORTED) $(addprefix --ignore=,$(ALONE))
+	$(PYTEST) -m slow tests/readme tests/package $(MOVED) $(addprefix --ignore=,$(ALONE))
 
 slow-patched:
 	$(PYTEST) -m slow $(PATCHED) --ignore=tests/package

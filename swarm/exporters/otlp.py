@@ -16,7 +16,6 @@ import requests
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics import export as sdk
-from opentelemetry.sdk.metrics._internal.point import Buckets
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan
@@ -242,8 +241,8 @@ def exponential(
         native.sum_value,
         native.schema,
         int(native.zero_count),
-        Buckets(first - 1, counts),
-        Buckets(0, []),
+        sdk.Buckets(first - 1, counts),
+        sdk.Buckets(0, []),
         0,
         least,  # type: ignore[arg-type]
         most,  # type: ignore[arg-type]

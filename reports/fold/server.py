@@ -334,7 +334,7 @@ def steps_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[s
 def _step(delta: Mapping[str, int]) -> EnsembleStep:
     served, executions = delta.get("successes"), delta.get("executions")
     # Of executions that several requests shared, the work of each request holds the whole time.
-    alone = delta.get("work_ns") if executions == served else None
+    alone = delta.get("work_ns") if served is not None and executions == served else None
     return EnsembleStep(
         queue_ns=ratio(delta.get("queue_ns"), served),
         work_ns=ratio(delta.get("work_ns"), served),
@@ -353,7 +353,7 @@ def _means(delta: Mapping[str, int]) -> ServerSide:
     served = delta.get("successes", delta.get("requests"))
     parts = {part: ratio(delta.get(f"{part}_ns"), served) for part in PARTS}
     # Of executions that several requests shared, each request counts the whole time.
-    alone = delta.get("executions") == served
+    alone = served is not None and delta.get("executions") == served
     return ServerSide(
         requests=delta.get("requests"),
         parts={part: value for part, value in parts.items() if value is not None},

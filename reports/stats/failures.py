@@ -21,6 +21,14 @@ def too_many(failed: float, requests: float) -> bool:
     return bool(requests) and failed / requests > MOST_FAILED
 
 
+def say_no_success(runs: Iterable[Summary]) -> str:
+    """Why nothing can be said about speed, of runs without a success: whether they measured at all."""
+    failed = any(run.counts.requests for run in runs)
+    return (
+        f"{'No request succeeded' if failed else 'Nothing was measured'}, so nothing can be said about speed"
+    )
+
+
 def failed_share(runs: Iterable[Summary]) -> float:
     """The part of all requests of some runs that failed, from 0 to 1; 0 where none came back."""
     return ratio(*_counts(runs)) or 0.0

@@ -29,6 +29,7 @@ KEPT = 120
 LATEST = 60
 """Seconds of a phase that a verdict looks back at, at most."""
 OF_SECONDS = frozenset({"window", "health", "sample"})
+PER_EXECUTION = frozenset({"compute_ns", "executions"})
 SAMPLER = ""
 """The sender of samples, among the names of workers."""
 
@@ -107,13 +108,16 @@ class FollowedRun:
 
     @property
     def compute_ns(self) -> list[float]:
-        """The server's compute time per execution in the latest seconds of the phase in which it had any."""
+        """The server's compute time per execution in the latest seconds of the phase in which it had any.
+
+        Nothing of a server that does not tell both.
+        """
         spans = self.records.settled().samples.spans
         found = [sample for at in sorted(spans)[-LATEST:] for sample in spans[at]]
         told = [sample.get("server") or {} for sample in found if sample["phase"] == self._phase]
         return [
             (after["compute_ns"] - before["compute_ns"]) / executions
-            for before, after in pairwise(counters for counters in told if "compute_ns" in counters)
+            for before, after in pairwise(counters for counters in told if counters.keys() >= PER_EXECUTION)
             if (executions := after["executions"] - before["executions"]) > 0
         ]
 

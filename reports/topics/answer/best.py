@@ -10,7 +10,7 @@ from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
-from reports.stats.failures import rankable, unranked
+from reports.stats.failures import rankable, say_no_success, unranked
 from reports.stats.figures import images_per_s, mean_ms, p95_ms
 from reports.stats.paired import LEAST_REPEATS
 from reports.stats.percentiles import CellFigure, behind, estimated, pooled
@@ -25,7 +25,6 @@ LEAST_POINTS = 3
 RATE = "images/s"
 NONE_SOUND = "No endpoint can be called best: every run under closed-loop load is invalidated"
 NONE_RANKED = "No endpoint can be called best: every cell under closed-loop load is invalidated or not ranked"
-NO_SUCCESS = "No request succeeded, so nothing can be said about speed"
 DOTS, TRADEOFF = "Images per second", "Throughput and latency"
 SINGLE = "The fastest cell of each, one run: a difference may be chance."
 REPEATED = "The fastest cell of each: geometric mean of its repeats, with the 95 % CI as a line."
@@ -45,7 +44,7 @@ HOLLOW = "Hollow: invalidated, see the caveats."
 def best(study: Study) -> AnswerRow | None:
     """The row; None without closed-loop load, where a rate that was asked for is nobody's speed."""
     if not any(run.succeeded for run in study.started):
-        return AnswerRow("Best", f"{NO_SUCCESS}.")
+        return AnswerRow("Best", f"{say_no_success(study.started)}.")
     every = contenders(study)
     sound = [one for one in every if not one.tainted]
     failing = unranked(closed(study))

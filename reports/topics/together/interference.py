@@ -9,7 +9,7 @@ from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, figure_cell, study_table, text
 from reports.page.table import Table, TableCell
-from reports.stats.failures import failed_said, failed_share, ranks
+from reports.stats.failures import failed_said, failed_share, ranks, say_no_success
 from reports.stats.figures import images_per_s, p50_ms, p95_ms
 from reports.stats.log_ratio import LogRatio
 from reports.stats.paired import ALPHA, LEAST_REPEATS, paired_ratio, told_apart
@@ -21,7 +21,6 @@ SLOWED, FASTER, NONE, OPEN, UNKNOWN = "slowed", "faster", "no interference", "no
 SAME = 1.05
 """A ratio whose interval lies within that, to both sides, is no difference."""
 MOST_NAMED = 4
-NO_SUCCESS = "No request succeeded, so nothing can be said about speed"
 CAPTION = (
     "Times slower than alone, with the 95 % CI of the repeats in pairs: by p50 where requests come at a "
     "rate, by images/s where users wait for replies."
@@ -257,7 +256,7 @@ def interference_pairs(study: Study) -> Table:
 def interference(study: Study) -> AnswerRow | None:
     """Who slows whom, the most first, and what limits those that are slowed."""
     if not any(run.succeeded for run in study.started):
-        return AnswerRow("Interference", f"{NO_SUCCESS}.") if study.started else None
+        return AnswerRow("Interference", f"{say_no_success(study.started)}.") if study.started else None
     order = (SLOWED, FASTER, NONE, OPEN, UNKNOWN)
     found = sorted(effects(study), key=lambda one: (order.index(one.verdict), -_slowed(one)))
     if not found:

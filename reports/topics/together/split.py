@@ -8,7 +8,7 @@ from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, figure_cell, study_table, text
 from reports.page.table import Table, TableCell
-from reports.stats.failures import failed_said
+from reports.stats.failures import failed_said, say_no_success
 from reports.stats.figures import mean_ms, p50_ms, p95_ms
 from reports.stats.log_ratio import LogRatio
 from reports.stats.paired import LEAST_REPEATS, told_apart
@@ -17,7 +17,7 @@ from reports.stats.repeats import CONFIRM, Runs, Value, grouped
 from reports.study.study import Study
 from reports.summary.blocks import RunBlocks
 from reports.summary.summary import Summary
-from reports.topics.together.interference import NO_SUCCESS, SAME, ratio_cell, spoilt
+from reports.topics.together.interference import SAME, ratio_cell, spoilt
 
 CAPTION = (
     "Requests of one open-loop schedule, split at random. Mean latencies are compared within the seconds in "
@@ -173,7 +173,7 @@ def split_table(study: Study) -> Table:
 def split(study: Study) -> AnswerRow | None:
     """Which endpoint is faster, and what failed of each."""
     if not any(run.succeeded for run in study.started):
-        return AnswerRow("Traffic split", f"{NO_SUCCESS}.") if study.started else None
+        return AnswerRow("Traffic split", f"{say_no_success(study.started)}.") if study.started else None
     found = schedules(study)
     compared = [one for parts in found for one in parts if one.first]
     rates = len({one.rate for one in compared}) > 1

@@ -1,6 +1,7 @@
 """What lies between two readings of a server's counters, and what of it is taken from its answers."""
 
 from collections import Counter
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -43,6 +44,22 @@ def test_means_are_per_success_and_batches_per_execution() -> None:
     told = between(every, {name: 2 * at for at, name in enumerate(names, 1)} | {"requests": 2})
     assert (told.other_ns, told.total_ns, len(told.parts)) == (15.0, 21.0, 6)
     assert (ServerSide().total_ns, ServerSide().other_ns, ServerSide().compute_ns) == (None, None, None)
+
+
+@pytest.mark.parametrize("names", [some for n in range(7) for some in combinations(BEFORE, n)])
+def test_any_subset_of_counters_tells_what_follows_from_it(names: tuple[str, ...]) -> None:
+    first, last = ({name: told[name] for name in names} for told in (BEFORE, after(executions=20)))
+    found, told = between(first, last), frozenset(names)
+    served = 20 if "successes" in told else 25 if "requests" in told else None
+    parts = {"queue": 60, "compute": 500} if served else {}
+    assert found.parts == {
+        part: pytest.approx(ns / served) for part, ns in parts.items() if served and f"{part}_ns" in told
+    }
+    assert found.requests == (25 if "requests" in told else None)
+    assert found.executions == (20 if "executions" in told else None)
+    assert found.executed_batch == (4 if told >= {"images", "executions"} else None)
+    alone = told >= {"successes", "executions", "compute_ns"}
+    assert (found.executing_ns, found.gap) == (500 if alone else None, None)
 
 
 @pytest.mark.parametrize(

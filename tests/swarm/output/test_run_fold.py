@@ -240,6 +240,18 @@ def test_of_a_long_phase_the_latest_seconds_are_looked_at(monkeypatch: pytest.Mo
     assert run.followed.compute_ns == [(27**2 - 24**2) / 3]
 
 
+@pytest.mark.parametrize(
+    "told", ["", "executions", "compute_ns", "requests compute_ns", "requests executions"]
+)
+def test_compute_per_execution_is_unknown_of_a_server_that_does_not_tell_both(told: str) -> None:
+    run = Follower()
+    run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:00Z"))
+    run.tell(
+        *(sample_line(TAG, FIRST_SECOND + at, server=dict.fromkeys(told.split(), at)) for at in range(3))
+    )
+    assert run.followed.compute_ns == []
+
+
 def test_compute_times_are_between_readings_of_the_phase_in_which_something_ran() -> None:
     run = Follower()
     run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:00Z"))

@@ -184,6 +184,13 @@ def test_without_a_success_nothing_is_said_of_speed(tmp_path: Path) -> None:
     assert row(study, "Best") == "No request succeeded, so nothing can be said about speed."
 
 
+def test_a_study_that_failed_before_it_measured_does_not_blame_the_requests(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": []}, status="aborted")
+    study = load_study(book.write(tmp_path))
+    assert row(study, "Best") == "Nothing was measured, so nothing can be said about speed."
+
+
 def test_a_rate_that_was_asked_for_is_nobodys_speed(tmp_path: Path) -> None:
     book = Book()
     book.add_open("onnx-http", 100, {"w0": [10 * MS] * 400})

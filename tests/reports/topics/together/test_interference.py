@@ -131,4 +131,4 @@ def test_where_nothing_succeeded_that_is_the_answer(tmp_path: Path) -> None:
     axes = {"together": "a@c1+b@c1", "variant": "with-b-c1"}
     book.add("a", 1, 1, {"w0": []}, axes=axes, status="failed", note="it died")
     said = row(study(book, tmp_path), "Interference")
-    assert said == "No request succeeded, so nothing can be said about speed."
+    assert said == "Nothing was measured, so nothing can be said about speed."

@@ -1,11 +1,16 @@
 """Pages of metrics in Prometheus' text format, and what they tell of GPUs."""
 
+import difflib
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
+
+from users.errors import ErrorKind, RequestError
+from users.redact import quoted
 
 MIB = 2**20
 DCGM_FIELDS = {
@@ -46,6 +51,10 @@ FLAGS = frozenset({"serves", "visible", "mig"})
 """Fields that are true or false."""
 PART_OF_GPU = "GPU_I_ID"
 """dcgm-exporter's label of samples of a MIG instance, not of the whole GPU."""
+SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{.*\})?[ \t]+[-+]?(?:\.?\d|Inf|NaN)", re.ASCII | re.MULTILINE)
+"""The name in a line of a page that has a value."""
+MOST_NEAR, LEAST_ALIKE, SHOWN = 3, 0.5, 60
+"""Names that are shown in place of one that is not there, how like it they are, and characters of no page."""
 BLANK = 2.0**47
 """From here on DCGM's numbers mean that there is no value (dcgm_structs.h); older exporters print them."""
 
@@ -59,6 +68,32 @@ def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
     lines = [line for line in page.splitlines() if line.startswith(starts)]
     for family in text_string_to_metric_families("\n".join(lines) + "\n"):
         yield from (sample for sample in family.samples if sample.name in names)
+
+
+def total(page: str, name: str) -> float:
+    """A counter, summed over all its samples. Raises RequestError with the reason why it is unknown.
+
+    >>> total('waits_sum{model="a"} 1.5\\nwaits_sum{model="b"} 2', "waits_sum")
+    3.5
+    """
+    values = [one.value for one in samples(page, {name})]
+    if not values:
+        raise RequestError(ErrorKind.BAD_REPLY, missing(page, name))
+    if re.search(rf"^# TYPE {re.escape(name)} gauge\s*$", page, re.MULTILINE):
+        raise RequestError(ErrorKind.BAD_REPLY, f"{name} is a gauge; name a counter, which only grows")
+    if not math.isfinite(sum(values)):
+        raise RequestError(ErrorKind.BAD_REPLY, f"{name} is {sum(values)}, which is no count")
+    return sum(values)
+
+
+def missing(page: str, name: str) -> str:
+    """The reason why a page has no metric of a name, with those that are like it."""
+    names = sorted(set(SAMPLE.findall(page)))
+    if not names:
+        return f"the page has no metrics; it begins with {quoted(page, SHOWN)!r}"
+    near = difflib.get_close_matches(name, names, MOST_NEAR, LEAST_ALIKE)
+    others = f"it has {', '.join(near)}" if near else f"none of its {len(names)} names is like it"
+    return f"the page has no metric {name}; {others}"
 
 
 def identity(page: str, started: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from swarm.options.parse import add, parsed_as, resolve
 from swarm.redaction import redact_output
 from swarm.targets.discover import described, own_endpoints
 from swarm.targets.preflight import first_reply, verdict
-from users.backends.asking import read_counters
+from users.backends.asking import read_counters, unread
 from users.contract import Input
 from users.endpoint import Endpoint
 from users.errors import RequestError
@@ -184,8 +184,12 @@ def times_text(endpoint: Endpoint, reply: Reply) -> str:
     """Where the server states its own times, and what will not be known where it does not."""
     if reply.server_ns:
         return f"with each answer: {', '.join(reply.server_ns)}"
+    if gaps := list(unread(endpoint)):
+        return f"unknown, since {'; '.join(gaps)}"
     counted = read_counters(endpoint).get("counters") or {}
     parts = [name.removesuffix("_ns") for name in counted if name.endswith("_ns")]
+    if parts and not {"requests", "successes"} & counted.keys():
+        return f"its counters: {', '.join(parts)}; unknown per request, since requests is not counted"
     if parts:
         return f"its counters: {', '.join(parts)}"
     return "nowhere: a study cannot separate its queue wait from its compute time"

@@ -20,7 +20,7 @@ from swarm.targets.endpoints import (
 )
 from swarm.targets.preflight import check_agreement, check_pair, first_reply, verdict
 from swarm.this_machine import machine_id, own_addresses, runs_here
-from users.backends.asking import stated
+from users.backends.asking import stated, unread
 from users.backends.registry import backend_of, facts_of, has_floor
 from users.endpoint import Endpoint, is_loopback
 from users.inputs.images import ImageSet
@@ -122,6 +122,8 @@ class Servers:
         check_agreement([first for first in firsts if facts_of(first.endpoint).computes], min_cosine)
         for first in firsts:
             self.first_calls.known(first.endpoint, 1, first.took_ns)
+            for gap in () if first.endpoint.floor_of else unread(first.endpoint):
+                self._say(f"{gap}: what they would tell is unknown")
             # Of presets it is known.
             if not backend_of(first.endpoint).ways and first.endpoint.contract.max_batch != 1:
                 took_ns = check_pair(first, self._images, self._say, min_cosine)

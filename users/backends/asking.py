@@ -50,8 +50,21 @@ def read_counters(endpoint: Endpoint) -> dict[str, Any]:
             who = {"identity": found["identity"]} if "identity" in found else {}
             return {"counters": found["server"], **who}
     except RequestError as error:
-        text = f"the counters of {endpoint.name} cannot be read ({error.kind})"
+        text = f"the counters of {endpoint.name} cannot be read ({error})"
         return {"error": text, "error_kind": str(error.kind)}
+
+
+def unread(endpoint: Endpoint) -> Iterator[str]:
+    """Why an endpoint's counters, or its file's page of metrics, cannot be read; it never raises."""
+    told = read_counters(endpoint)
+    if "error" in told:
+        yield str(told["error"])
+    if url := endpoint.settings.get("metrics"):
+        try:
+            with translated(), metrics_reader(url, endpoint, PATIENCE_S) as read:
+                read()
+        except RequestError as error:
+            yield f"the metrics of {endpoint.name} cannot be read ({error})"
 
 
 def counted(read: Callable[[], dict[str, Any]], least: int, sleep: Callable[[float], None]) -> dict[str, Any]:

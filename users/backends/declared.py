@@ -9,7 +9,7 @@ from users.backends.base import Backend, Facts
 from users.codecs.server_timing import NS
 from users.endpoint import Endpoint
 from users.errors import TargetError
-from users.metrics import identity, samples
+from users.metrics import identity, total
 from users.redact import quoted
 from users.tls import OPEN
 from users.transport.admin_connection import AdminConnection, Read, check_taken, get
@@ -57,6 +57,8 @@ def counters(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
 def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:
     """Counters from a page of metrics: each the sum over the samples of the name that was given for it.
 
+    Raises RequestError with the reason where one cannot be read.
+
     >>> reading('waits_sum{model="a"} 1.5\\nwaits_sum{model="b"} 2', {"url": "…", "queue": "waits_sum ms"})
     {'queue_ns': 3500000}
     """
@@ -65,13 +67,12 @@ def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:
         if part == "url":
             continue
         name, _, unit = text.partition(" ")
-        values = [one.value for one in samples(page, {name})]
-        if not values:
-            raise ValueError(f"the page has no metric {name}")
-        total = sum(values)
-        found[part if part in COUNTS else f"{part}_ns"] = round(
-            total * (NS[unit or "s"] if part not in COUNTS else 1)
-        )
+        if part in COUNTS:
+            found[part] = round(total(page, name))
+        else:
+            found[f"{part}_ns"] = round(total(page, name) * NS[unit or "s"])
+    if found.keys() >= {"requests", "failures"}:  # of which a mean is not to be taken
+        found.setdefault("successes", max(0, found["requests"] - found["failures"]))
     return found
 
 

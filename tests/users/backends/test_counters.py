@@ -22,7 +22,7 @@ from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
 from tests.users.backends.test_serving import service as pytorch
 from tests.users.backends.test_serving import triton
-from users.backends.asking import counted, read_counters
+from users.backends.asking import counted, read_counters, unread
 from users.backends.registry import backend_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
@@ -147,6 +147,56 @@ def test_a_described_server_is_told_by_when_its_process_started() -> None:
         assert read_counters(endpoint) == {"counters": counters, "identity": "/1795258800.250"}
 
 
+NAMED = {"requests": "app_requests_total", "queue": "app_queue_seconds_total s"}
+COUNTED = "# TYPE app_requests_total counter\napp_requests_total 3\n"
+WAITS = "app_queue_seconds_total"
+
+
+def described(url: str, **named: str) -> Endpoint:
+    """One whose file names a page of metrics."""
+    told = {"times": {"metrics": {"url": url, **(named or NAMED)}}}
+    return replace(Endpoint("mine", "service", "http", "text", "127.0.0.1:1"), settings=told)
+
+
+@pytest.mark.parametrize(
+    ("page", "reasons"),
+    [
+        (f"{COUNTED}app_queue_duration_seconds_total 1\n", (WAITS, "app_queue_duration_seconds_total")),
+        (f"{COUNTED}{WAITS}_bucket 1\n{WAITS.removesuffix('_total')}_sum 1\n", (WAITS, "_seconds_sum")),
+        (f"{COUNTED}{WAITS} NaN\n", (WAITS, "nan")),
+        (f'{COUNTED}{WAITS}{{m="1"}} 1\n{WAITS}{{m="2"}} +Inf\n', (WAITS, "inf")),
+        (f"{COUNTED}# TYPE {WAITS} gauge\n{WAITS} 1\n", (WAITS, "gauge")),
+        (f"{COUNTED}{WAITS} many\n", ("many",)),
+        ("<html>\n<p>hello 1\n</html>", ("no metrics", "<html>")),
+        ("", ("no metrics",)),
+    ],
+)
+def test_why_a_named_metric_cannot_be_read(page: str, reasons: tuple[str, ...]) -> None:
+    with serving(answers(page.encode())) as address:
+        (gap,) = unread(described(f"http://{address}/metrics"))
+    assert [reason for reason in ("mine", *reasons) if reason not in gap] == []
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "401 Unauthorized", "500 Server Error"])
+def test_why_a_page_of_metrics_cannot_be_read(status: str) -> None:
+    def answer(_: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start(status, [])
+        return [b"planted"]
+
+    with serving(answer) as address:
+        (gap,) = unread(described(f"http://{address}/metrics"))
+    assert (status[:3] in gap, "planted" in gap) == (True, True)
+    (gap,) = unread(described(f"http://{address}/metrics"))
+    assert "refused" in gap
+
+
+def test_of_requests_and_failures_follow_the_successes() -> None:
+    with serving(answers(b"n 7\nbad 2\n")) as address:
+        url = f"http://{address}/metrics"
+        assert read_counters(described(url, requests="n", failures="bad"))["counters"]["successes"] == 5
+        assert list(unread(described(url, requests="n"))) == []
+
+
 def test_a_page_of_several_processes_has_no_identity() -> None:
     assert identity('started{host="a"} 5.25\n', "started") == {"identity": "a/5.250"}
     assert identity("started 5\n", "started") == {"identity": "/5.000"}
@@ -239,8 +289,7 @@ def test_what_a_batch_does_not_tell_is_nothing() -> None:
 def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-    sentence = "the counters of pytorch-http cannot be read (refused)"
-    assert read_counters(pytorch(address)) == {"error": sentence, "error_kind": "refused"}
+    assert read_counters(pytorch(address))["error_kind"] == "refused"
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"model_stats": []}', b'{"error": "no"}', b"[1]", b"\xff"])

@@ -126,4 +126,4 @@ def test_counters_and_configuration(
         if model:
             assert model_config(endpoint)["name"] == "m"
         monkeypatch.setenv(TOKEN, "another-secret")
-        assert read_counters(endpoint)["error"] == "the counters of x cannot be read (rejected)"
+        assert read_counters(endpoint)["error_kind"] == "rejected"

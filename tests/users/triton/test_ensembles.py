@@ -129,8 +129,7 @@ def test_others_requests_to_the_model_are_counted() -> None:
 
 def test_a_step_that_is_not_told_of() -> None:
     with answering({"model_stats": STATS["model_stats"][:3]}) as address:
-        sentence = "the counters of onnx-jpeg-http cannot be read (bad-reply)"
-        assert read_counters(triton(address)) == {"error": sentence, "error_kind": "bad-reply"}
+        assert read_counters(triton(address))["error_kind"] == "bad-reply"
 
 
 def test_the_set_up_is_that_of_the_model_that_computes() -> None:

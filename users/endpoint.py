@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from users.contract import UNKNOWN, Contract
 from users.tls import OPEN, Security
@@ -24,6 +25,11 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def name_in(authority: str) -> str:
+    """The host's name in what Host or gRPC's authority say, without a port; empty where they say nothing."""
+    return (urlsplit(f"//{authority}").hostname or "").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,15 @@ class Endpoint:
     def port(self) -> int:
         """The port part of the address."""
         return int(self.address.rpartition(":")[2])
+
+    @property
+    def tls_name(self) -> str:
+        """The name that TLS asks for (SNI) and that the certificate must have: the authority's, or the host.
+
+        >>> replace(Endpoint("e", "v2", "http", "fp32", "10.0.0.5:443"), authority="clip.test:443").tls_name
+        'clip.test'
+        """
+        return name_in(self.authority) or self.host
 
     @property
     def shares(self) -> str:

@@ -1,6 +1,7 @@
 """How a request can fail. Foreign exceptions stop here: each becomes one ErrorKind."""
 
 import errno
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -93,18 +94,21 @@ GRPC_KINDS = {
     **dict.fromkeys((Code.ABORTED, Code.DATA_LOSS, Code.INTERNAL, Code.UNKNOWN), ErrorKind.SERVER_ERROR),
 }
 
+NO_TLS = "does not speak TLS"
 TLS_WORDS = {
-    "WRONG_VERSION": "does not speak TLS",
-    "RECORD_LAYER_FAILURE": "does not speak TLS",
+    "WRONG_VERSION": NO_TLS,
+    "RECORD_LAYER_FAILURE": NO_TLS,
     "CERTIFICATE_REQUIRED": "demands a client certificate",
-    "HANDSHAKE_FAILURE": "refuses the handshake, as one that demands a client certificate may",
-    "BAD_CERTIFICATE": "does not accept the client certificate",
-    "ALERT_UNKNOWN_CA": "does not know who signed the client certificate",
+    "UNRECOGNIZED_NAME": "has no server of the name that TLS asked for (alert: unrecognized name)",
     "UNEXPECTED_EOF": "hung up in the handshake",
     "VERIFY_FAILED": "its certificate is not accepted",
     "Hostname Verification": "its certificate is not accepted: it is for another name",
 }
 """By parts of OpenSSL's and grpcio's reasons, whose names differ between versions."""
+ALERT = re.compile(r"(?:SSLV3_ALERT|TLSV1(?:_ALERT)?|TLSV1[1-3]_ALERT)_([A-Z_]+)")
+"""In OpenSSL's reason: the server has ended the handshake by TLS, with this word."""
+EXPIRED, NOT_YET, WRONG_NAME, WRONG_ADDRESS = 10, 9, 62, 64
+"""OpenSSL's codes of failed verifications."""
 CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
 """OpenSSL's reason for what Python calls an SSLEOFError only since 3.11.4."""
 BEYOND = (RecursionError, OverflowError)
@@ -293,5 +297,33 @@ def tls_fault(error: ssl.SSLError) -> str:
 
 
 def in_words(reason: str) -> str:
-    """A library's reason why there is no TLS, in words where they are known."""
-    return next((words for part, words in TLS_WORDS.items() if part in reason), reason)
+    """A library's reason why there is no TLS, in words where they are known, and else the alert's own."""
+    if known := next((words for part, words in TLS_WORDS.items() if part in reason), ""):
+        return known
+    alert = ALERT.search(reason)
+    return f"refuses the handshake (TLS alert: {alert[1].replace('_', ' ').lower()})" if alert else reason
+
+
+def is_alert(error: ssl.SSLError) -> bool:
+    """Whether the server has ended the handshake by TLS' own means."""
+    return ALERT.search(reason_of(error)) is not None
+
+
+def tls_advice(error: ssl.SSLError, certified: bool, plain: str) -> str:
+    """What to do about a handshake that failed, where that is certain; empty otherwise.
+
+    `certified`: a client certificate was given. `plain`: the endpoint's URL without TLS.
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in (EXPIRED, NOT_YET):
+            return "renew it there, or correct this host's clock"
+        if error.verify_code in (WRONG_NAME, WRONG_ADDRESS):
+            return "use the name in it, as the address or as host in the endpoint's file"
+        return "give its authority's with --tls-ca"
+    words, own = tls_fault(error), "one that it knows by " if certified else ""
+    return {
+        NO_TLS: f"give {plain}, or the port that does",
+        TLS_WORDS["CERTIFICATE_REQUIRED"]: f"give {own}--tls-client-cert and --tls-client-key",
+        TLS_WORDS["UNRECOGNIZED_NAME"]: "give the name that it knows, as the address or as host in the"
+        " endpoint's file",
+    }.get(words, "")

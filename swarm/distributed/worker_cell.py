@@ -182,8 +182,8 @@ def check_reach(endpoint: Endpoint) -> None:
     except ssl.SSLError as error:
         raise StudyError(
             f"host {own_host()} cannot set up TLS with {endpoint.name} at {endpoint.address}:"
-            f" {tls_fault(error)};"
-            " check its clock, and the files given by --tls-ca and --tls-client-cert there"
+            f" {tls_fault(error)}; the study's own host can: compare its clock, its files of certificates,"
+            " and the address there"
         ) from error
     except OSError as error:
         raise StudyError(

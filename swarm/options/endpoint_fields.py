@@ -83,7 +83,10 @@ TIME = like(f"{METRIC} (?:{UNITS})", f"the name of a metric and its unit, one of
 TOP: Mapping[str, Rule] = {
     "url": TEXT,
     "model": TEXT,
-    "host": like(r"[!-.0-~]{1,255}", "a host, with its port if it has one, such as clip.example"),
+    "host": like(
+        r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,126}\.?)(?::[0-9]{1,5})?",
+        "a host, with its port if it has one, such as clip.example",
+    ),
     "space": TEXT,
     "server": TEXT,
     "prepare": TEXT,

@@ -17,7 +17,7 @@ from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.endpoints import flag_of
 from users.backends.registry import backend_of, codec_of, facts_of
 from users.endpoint import Endpoint
-from users.errors import RequestError, TargetError, is_cut_off, tls_fault
+from users.errors import RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
 from users.inputs.images import ImageSet
 from users.load.check import check_form, cosine, has_unit_rows
 from users.tls import OPEN
@@ -31,8 +31,6 @@ HELLO = {
     "grpc": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)),
 }
 """What each protocol begins with, without the token: for HTTP/2 its preface and empty settings."""
-EXPIRED, NOT_YET, WRONG_NAME, WRONG_ADDRESS = 10, 9, 62, 64
-"""OpenSSL's codes of failed verifications."""
 APART = "give them different spaces (space in a file, or --space {here}=NAME)"
 
 
@@ -191,14 +189,16 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
     """
     try:
         answered = greet(endpoint)
-    except ssl.SSLCertVerificationError as error:
-        raise UsageError(f"{name}: {untrusted(error)}") from error
     except (ssl.SSLError, ConnectionError) as error:
         if isinstance(error, ssl.SSLError) and not is_cut_off(error):
-            raise UsageError(f"{name}: {tls_fault(error)}; {fix(error, endpoint)}") from error
-        raise UsageError(f"{name}: hangs up in the TLS handshake; {plain(endpoint)}") from error
+            advice = tls_advice(error, bool(endpoint.security.cert), without_tls(endpoint))
+            told = "; ".join(filter(None, (tls_fault(error), advice)))
+            raise UsageError(f"{name}: {told}") from error
+        fix = f"give {without_tls(endpoint)}, or the port that does"
+        raise UsageError(f"{name}: hangs up in the TLS handshake; if it does not speak TLS, {fix}") from error
     except OSError as error:
-        raise UsageError(f"{name}: no TLS within {PATIENCE_S:g} s; {plain(endpoint)}") from error
+        fix = f"give {without_tls(endpoint)}, or the port that does"
+        raise UsageError(f"{name}: no TLS within {PATIENCE_S:g} s; {fix}") from error
     if not answered and endpoint.protocol == "grpc":
         # gRPC's own servers keep to themselves what they miss.
         own = "another" if endpoint.security.cert else "a"
@@ -213,7 +213,7 @@ def greet(endpoint: Endpoint) -> bool:
 
     Once there is TLS, only TLS' own faults are raised: what it is after all, the next question tells.
     """
-    hello = HELLO[endpoint.protocol].replace(b"{address}", endpoint.address.encode())
+    hello = HELLO[endpoint.protocol].replace(b"{address}", (endpoint.authority or endpoint.address).encode())
     with gevent.Timeout(PATIENCE_S, TimeoutError()), closing(connect(endpoint)) as wire:
         try:
             wire.send_all((hello,))
@@ -226,28 +226,9 @@ def greet(endpoint: Endpoint) -> bool:
             return False
 
 
-def untrusted(error: ssl.SSLCertVerificationError) -> str:
-    """What is wrong with the server's certificate, and the fix."""
-    told = error.verify_message.rstrip(".")
-    if error.verify_code in (EXPIRED, NOT_YET):
-        return f"its certificate is not valid now ({told}); renew it there, or correct this host's clock"
-    if error.verify_code in (WRONG_NAME, WRONG_ADDRESS):
-        return f"its certificate is for another name ({told}); use the name in it"
-    return f"its certificate is not trusted ({told}); give its authority's with --tls-ca"
-
-
-def fix(error: ssl.SSLError, endpoint: Endpoint) -> str:
-    """What to do about a handshake that failed."""
-    reason = error.reason or ""
-    if "WRONG_VERSION" in reason or "RECORD_LAYER" in reason:
-        return plain(endpoint)
-    own = "one that it knows by " if endpoint.security.cert else ""
-    return f"give {own}--tls-client-cert and --tls-client-key"
-
-
-def plain(endpoint: Endpoint) -> str:
-    """The fix where there is no TLS."""
-    return f"give {endpoint.protocol}://{endpoint.address}, or the port that does"
+def without_tls(endpoint: Endpoint) -> str:
+    """The URL of the same place without TLS."""
+    return f"{endpoint.protocol}://{endpoint.address}"
 
 
 def speaks_tls(endpoint: Endpoint) -> bool:
@@ -256,7 +237,7 @@ def speaks_tls(endpoint: Endpoint) -> bool:
         greet(replace(endpoint, tls=True, security=replace(OPEN, verify=False)))
     except ssl.SSLError as error:
         # One that wants more of us has said so by TLS.
-        return "ALERT" in (error.reason or "")
+        return is_alert(error)
     except OSError:
         return False
     return True

@@ -66,7 +66,7 @@ def test_its_grpc(made: Certificates, ports: tuple[int, int]) -> None:
     whole("onnx-grpc", address, own)
     for security, tls, sentence in (
         (Security(made.ca), True, f"{HANGS_UP}; give a client certificate by --tls-client-cert"),
-        (OPEN, True, r"not trusted \(.*\); give its authority's with --tls-ca"),
+        (OPEN, True, r"not accepted: .*; give its authority's with --tls-ca"),
         (OPEN, False, f"speaks TLS; give grpcs://{address}"),
         (strange, True, f"{HANGS_UP}; give another client certificate by"),
     ):

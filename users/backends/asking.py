@@ -10,7 +10,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError, translated
 from users.redact import quoted
 from users.tls import OPEN, Security
-from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
+from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read, authority_at
 
 AGAIN_S, TRIES = 0.05, 20
 STATED = ("model", "weights", "emulated", "precision", "machine", "server_version")
@@ -84,10 +84,16 @@ def requests_in(reading: dict[str, Any]) -> int:
 
 
 @contextmanager
-def page_reader(url: str, timeout_s: float, security: Security = OPEN) -> Iterator[Callable[[], str]]:
-    """Reads the page of metrics at `url` over one connection. Readings raise RequestError."""
+def page_reader(
+    url: str, timeout_s: float, security: Security = OPEN, authority: str = ""
+) -> Iterator[Callable[[], str]]:
+    """Reads the page of metrics at `url` over one connection, as AdminConnection is given the rest.
+
+    Readings raise RequestError.
+    """
     parts = urlsplit(url)
-    with closing(AdminConnection(parts.netloc, timeout_s, parts.scheme == "https", security)) as connection:
+    secured = parts.scheme == "https", security
+    with closing(AdminConnection(parts.netloc, timeout_s, *secured, authority=authority)) as connection:
         yield lambda: connection.get(parts.path)
 
 
@@ -98,5 +104,6 @@ def metrics_reader(url: str, endpoint: Endpoint, timeout_s: float) -> Iterator[R
     parse = metrics(endpoint) if metrics else lambda page: {}
     # A page that an endpoint's file names may be anybody's: the token is for the endpoint's own host.
     foreign = url == endpoint.settings.get("metrics") and urlsplit(url).hostname != endpoint.host
-    with page_reader(url, timeout_s, OPEN if foreign else endpoint.security) as read:
+    authority = authority_at(url, endpoint)
+    with page_reader(url, timeout_s, OPEN if foreign else endpoint.security, authority) as read:
         yield lambda: parse(read())

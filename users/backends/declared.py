@@ -12,7 +12,7 @@ from users.errors import TargetError
 from users.metrics import identity, total
 from users.redact import quoted
 from users.tls import OPEN
-from users.transport.admin_connection import AdminConnection, Read, check_taken, get
+from users.transport.admin_connection import AdminConnection, Read, authority_at, check_taken, get
 
 STARTED = "process_start_time_seconds"
 """Every client library of Prometheus exports it."""
@@ -45,7 +45,8 @@ def counters(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
         own = parts.hostname == endpoint.host and (parts.scheme == "https" or not endpoint.tls)
         security = endpoint.security if own else OPEN
         place = (parts.netloc, timeout_s, parts.scheme == "https", security)
-        connection = stack.enter_context(closing(AdminConnection(*place)))
+        opened = AdminConnection(*place, authority=authority_at(told["url"], endpoint))
+        connection = stack.enter_context(closing(opened))
 
         def read() -> dict[str, Any]:
             page = connection.get(parts.path or "/metrics")

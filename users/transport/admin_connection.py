@@ -18,7 +18,7 @@ import gevent
 import grpc
 from geventhttpclient import HTTPClient
 
-from users.endpoint import Endpoint
+from users.endpoint import Endpoint, name_in
 from users.errors import RequestError, StatusError, TargetError, status_error, translated
 from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header, own_variable
 from users.transport.headers import headers_of
@@ -63,7 +63,8 @@ class AdminConnection:
     """One kept-alive HTTP connection for asking every second: `get` costs a sixth of what `requests` does.
 
     It goes straight to the target, and follows nobody elsewhere: the token is for this server alone.
-    `address` is `host:port`; `timeout_s` is for a whole answer, however slowly it trickles in.
+    `address` is `host:port`; `timeout_s` is for a whole answer, however slowly it trickles in. `authority`:
+    what Host says, and the name that TLS asks for, where they are not the address.
     """
 
     def __init__(
@@ -73,25 +74,27 @@ class AdminConnection:
         tls: bool = False,
         security: Security = OPEN,
         headers: Mapping[str, str] | None = None,
+        authority: str = "",
     ) -> None:
         self._place, self._timeout_s = urlsplit(f"//{address}"), timeout_s
         self._tls, self._security = tls, security
-        self._headers = authorization(security) if headers is None else headers
+        own = authorization(security) if headers is None else headers
+        self._headers = {"Host": authority, **own} if authority else own
+        self._tls_name = name_in(authority)
         self._client = self._new_client()
 
     @classmethod
     def to(cls, endpoint: Endpoint, timeout_s: float) -> AdminConnection:
         """To an endpoint's server, with what each of its requests carries."""
-        host = {"Host": endpoint.authority} if endpoint.authority else {}
-        named = {**host, **headers_of(endpoint)}
-        return cls(endpoint.address, timeout_s, endpoint.tls, endpoint.security, named)
+        secured, headers = (endpoint.tls, endpoint.security), headers_of(endpoint)
+        return cls(endpoint.address, timeout_s, *secured, headers, endpoint.authority)
 
     def _new_client(self) -> HTTPClient:
         place, context = self._place, context_of(self._security) if self._tls else None
         # A connection is made at once or never; an answer may take longer.
         timeouts_s = min(self._timeout_s, PATIENCE_S), self._timeout_s
         server = place.hostname or "", place.port or 80
-        return one_connection(server, context, self._headers, timeouts_s, before=mark)
+        return one_connection(server, context, self._headers, timeouts_s, self._tls_name, before=mark)
 
     def get(self, path: str) -> str:
         """The answer's text. Raises RequestError, on any status but 200 too."""
@@ -129,6 +132,11 @@ class AdminConnection:
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+
+def authority_at(url: str, endpoint: Endpoint) -> str:
+    """The endpoint's authority, where a page at `url` is on its own host."""
+    return endpoint.authority if urlsplit(url).hostname == endpoint.host else ""
 
 
 def get(endpoint: Endpoint, path: str) -> Told:

@@ -97,13 +97,15 @@ def one_connection(
     context: ssl.SSLContext | None,
     headers: Mapping[str, str],
     timeouts_s: tuple[float, float],
+    tls_name: str = "",
     before: Callable[[Any], None] = lambda socket: None,
     after: Callable[[Any], Any] = lambda socket: socket,
     took: Callable[[int], None] = lambda took_ns: None,
 ) -> HTTPClient:
     """geventhttpclient's client of one kept-alive connection to a host and port, over TLS as `context` says.
 
-    `timeouts_s`: to connect, and of each read. `before` is given a socket that is to be connected, `after`
+    `timeouts_s`: to connect, and of each read. `tls_name`: the name that TLS asks for, where that is not the
+    host. `before` is given a socket that is to be connected, `after`
     one that is, over TLS with its handshake done; what it gives is used in its place. `took` is told how many
     nanoseconds that took.
     """
@@ -115,7 +117,13 @@ def one_connection(
     pool: PlainPool | TlsPool
     if context is not None:
         verified, factory = context.check_hostname, lambda **_: context
-        pool = TlsPool(*server, *server, size=1, insecure=not verified, ssl_context_factory=factory, **times)
+        pool = TlsPool(
+            *(*server, tls_name or host, port),
+            size=1,
+            insecure=not verified,
+            ssl_context_factory=factory,
+            **times,
+        )
     else:
         pool = PlainPool(*server, *server, size=1, **times)
     pool.before, pool.after, pool.took = before, after, took
@@ -147,7 +155,7 @@ class LibraryConnection(Connection):
         stamped = functools.partial(StampedSocket, self._stamps)
         named = {**({"Host": to.authority} if to.authority else {}), **headers_of(to)}
         return one_connection(
-            (to.host, to.port), context, named, both, after=stamped, took=self._stamps.connected
+            (to.host, to.port), context, named, both, to.tls_name, after=stamped, took=self._stamps.connected
         )
 
     def close(self) -> None:

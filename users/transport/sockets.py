@@ -163,13 +163,16 @@ class Deadline:
 
 
 class TlsSocket(Socket):
-    """A connection to `host` and `port` over TLS, its handshake done. Raises OSError."""
+    """A connection to `host` and `port` over TLS, its handshake done. Raises OSError.
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext) -> None:
+    `name`: what is asked for by SNI, and what the certificate must have.
+    """
+
+    def __init__(self, host: str, port: int, context: ssl.SSLContext, name: str) -> None:
         # An end without TLS' own farewell is a broken connection, and no end of an answer.
         made: Any = context.wrap_socket(
             connected(host, port),
-            server_hostname=host,
+            server_hostname=name,
             do_handshake_on_connect=False,
             suppress_ragged_eofs=False,
         )
@@ -265,9 +268,8 @@ def records(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
 def connect(endpoint: Endpoint) -> Socket:
     """A new connection to an endpoint's server, over TLS where its URL says so. Raises OSError."""
     if endpoint.tls:
-        return TlsSocket(
-            endpoint.host, endpoint.port, context_of(endpoint.security, *ALPN[endpoint.protocol])
-        )
+        context = context_of(endpoint.security, *ALPN[endpoint.protocol])
+        return TlsSocket(endpoint.host, endpoint.port, context, endpoint.tls_name)
     return Socket(endpoint.host, endpoint.port)
 
 

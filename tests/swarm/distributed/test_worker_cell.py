@@ -147,8 +147,8 @@ def test_a_worker_that_has_all_it_needs(
             OPEN,
             "host far cannot set up TLS with onnx-http at {address}: its certificate is not accepted:"
             " self-signed"
-            " certificate in certificate chain; check its clock, and the files given by --tls-ca and"
-            " --tls-client-cert there",
+            " certificate in certificate chain; the study's own host can: compare its clock, its files of"
+            " certificates, and the address there",
         ),
     ],
 )

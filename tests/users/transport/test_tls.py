@@ -1,7 +1,9 @@
 """TLS on every way of sending, against real servers and certificates good and bad."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import gevent
 import pytest
@@ -13,19 +15,24 @@ from tests.pictures import jpegs
 from tests.stand_ins import stand_in
 from tests.tls_proxy import Proxy, behind_tls
 from tests.users.ways import GRPC, GRPC_LIBRARY, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
+from users.backends.asking import metrics_reader
+from users.backends.registry import backend_of
 from users.codecs.base import PreparedRequest
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
-from users.errors import ErrorKind, RequestError
+from users.errors import TLS_WORDS, ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.tls import Security
+from users.transport.admin_connection import get
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
 from users.transport.http import HttpConnection
 from users.transport.transports import TRANSPORTS
+from users.triton.api import open_api
 
 pytestmark = pytest.mark.system
 
 Servers = dict[str, str]
+NAME = "elsewhere.example"
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +108,50 @@ def test_the_unproven_get_nothing(
         ask(way, proxy.address, security)
     assert caught.value.kind is ErrorKind.TLS
     assert "its certificate is not accepted" in caught.value.detail
+
+
+@pytest.fixture
+def routing(made: Certificates) -> ssl.SSLContext:
+    """Of a gateway that knows one server, by the name that TLS asks for."""
+
+    def choose(_: object, asked: str | None, __: object) -> int | None:
+        return None if asked == NAME else int(ssl.AlertDescription.ALERT_DESCRIPTION_UNRECOGNIZED_NAME)
+
+    context = made.misnamed.server_context()
+    context.sni_callback = choose  # type: ignore[assignment]
+    return context
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC, GRPC_LIBRARY, (V2Grpc, SAME_ARGS, True)])
+@pytest.mark.parametrize("authority", [NAME, f"{NAME}:8443"])
+def test_a_gateway_is_asked_for_the_authority(
+    made: Certificates, plain: Servers, routing: ssl.SSLContext, way: Way, authority: str
+) -> None:
+    with behind_tls(plain[way[0].wire], routing) as proxy:
+        by_address = endpoint_of(way, f"127.0.0.1:{proxy.port}", Security(made.ca))
+        with user_of(way, replace(by_address, authority=authority)) as user:
+            assert user.send(user.codec.prepare(IMAGES, (0,))).embeddings.shape == (1, 512)
+        with user_of(way, by_address) as user, pytest.raises(RequestError) as caught:
+            user.send(user.codec.prepare(IMAGES, (0,)))
+    assert caught.value.kind is ErrorKind.TLS
+    assert caught.value.detail == TLS_WORDS["UNRECOGNIZED_NAME"]
+
+
+def test_the_studys_own_questions_ask_for_the_authority(
+    made: Certificates, plain: Servers, routing: ssl.SSLContext
+) -> None:
+    with behind_tls(plain["http"], routing) as proxy:
+        address = f"127.0.0.1:{proxy.port}"
+        endpoint = replace(endpoint_of(OWN, address, Security(made.ca)), authority=NAME)
+        assert get(endpoint, "/readyz").ok
+        with backend_of(endpoint).counters(endpoint, 5) as read:
+            assert "server" in read()
+        with metrics_reader(f"https://{address}/metrics", endpoint, 5) as read:
+            assert isinstance(read(), dict)
+    with behind_tls(plain["grpc"], routing) as proxy:
+        endpoint = endpoint_of(GRPC, f"127.0.0.1:{proxy.port}", Security(made.ca))
+        with open_api(replace(endpoint, authority=NAME), 5) as api:
+            assert api.is_triton()
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY])

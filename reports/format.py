@@ -14,6 +14,7 @@ COARSE = 0.1
 """Of a figure: where its interval reaches so far, a third digit says nothing. With three runs it does where
 their standard deviation is 4 %, so that the lowest and the highest differ by some 7 %.
 """
+TENTH, HUNDREDTH = 0.1, 0.01
 Form = Callable[[float, int], str]
 """A value to so many significant digits."""
 
@@ -44,6 +45,27 @@ def ends(value: float, low: float, high: float, form: Form = digits) -> str:
 def told_digits(value: float, low: float | None, high: float | None) -> int:
     """Two significant digits of a value whose interval reaches COARSE to either side, else three."""
     return 2 if low is not None and high is not None and (high - low) / 2 >= COARSE * abs(value) else 3
+
+
+def multiple(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """A ratio without its ×, to hundredths, so that 1.05 and 0.95 say as much: 0.95; 1.05; 27.3; 0.0346.
+
+    From 10 on, and below 0.1, to three significant digits. One more where its interval reaches less than a
+    hundredth of it to either side.
+    """
+    return _as_multiple(ratio, ratio, low, high)
+
+
+def multiples(ratio: float, low: float, high: float) -> str:
+    """0.95–1.16, the interval of a ratio, with as many decimals as the ratio has beside it."""
+    return "–".join(_as_multiple(end, ratio, low, high) for end in (low, high))
+
+
+def _as_multiple(value: float, ratio: float, low: float | None, high: float | None) -> str:
+    narrow = low is not None and high is not None and (high - low) / 2 < HUNDREDTH * ratio
+    if TENTH <= value < 10:
+        return f"{value:.{3 if narrow else 2}f}"
+    return digits(value, 4 if narrow else told_digits(ratio, low, high))
 
 
 def known(value: float | None, unit: float = 1) -> str:

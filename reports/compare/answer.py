@@ -20,7 +20,7 @@ from reports.compare.matching import (
     magnitude,
     matches,
 )
-from reports.format import digits, plural, sentence
+from reports.format import multiple, plural, sentence
 from reports.page.answer import AnswerRow, repeated
 from reports.stats.paired import ADVISED_REPEATS, LEAST_REPEATS, NOT_SIGNIFICANT
 
@@ -95,7 +95,7 @@ def by_how_much(pair: Sequence[Match]) -> tuple[str, str]:
         return _largest(confirmed), "The largest confirmed each way."
     if tested := [it for it in pair if it.verdict == NONE_SHOWN]:
         most = max(max(it.ratio.high or 1, 1 / (it.ratio.low or 1)) for it in tested)
-        return f"At most {digits(most)}× either way, by the 95 % CIs.", ""
+        return f"At most {multiple(most)}× either way, by the 95 % CIs.", ""
     valid = [it for it in pair if not it.invalid]
     if not valid:
         return "Unknown, no cell has valid runs on both sides.", ""
@@ -120,7 +120,7 @@ def times(it: Match) -> str:
     """2.00× faster, 95 % CI 1.91–2.09; or 2.70× slower, large, unconfirmed: 1 run."""
     speedup = it.speedup
     ratio, word = (speedup, FASTER) if speedup.ratio >= 1 else (speedup.inverse, SLOWER)
-    told = f"{digits(ratio.ratio)}× {word}"
+    told = f"{multiple(ratio.ratio)}× {word}"
     if it.doubts:
         return f"{told}, {magnitude(ratio.ratio)}, {UNCONFIRMED}: {', '.join(one.short for one in it.doubts)}"
     return f"{told}, 95 % CI {ratio.times.partition('(')[2].rstrip(')')}"

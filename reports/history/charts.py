@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.format import digits, plural
+from reports.format import multiple, plural
 from reports.history.series import GPU, CellSeries
 from reports.page.page import Chart, rounded
 from reports.stats.repeats import grouped
@@ -64,7 +64,7 @@ def _marked(one: CellSeries, at: int) -> Mapping[str, Any]:
         "at": change.at,
         "first": change.first,
         "last": change.last,
-        "label": f"{digits(ratio.ratio)}×",
+        "label": f"{multiple(ratio.ratio)}×",
         "told": f"{word}, {ratio.figure}× ({ratio.interval})",
         "worse": word == "slower",
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import NamedTuple
 
-from reports.format import MISSING, digits, plural, sentence
+from reports.format import MISSING, digits, multiple, plural, sentence
 from reports.history.changes import FALSE, LEAST, ChangePoint
 from reports.history.charts import cell_charts
 from reports.history.occasions import Occasion, occasions
@@ -172,7 +172,7 @@ def _newest(history: History) -> Iterator[AnswerRow]:
     off = [(one, times) for one in ends if (times := one.newest_off(FALSE / len(ends))) is not None]
     if off:
         off.sort(key=lambda it: -abs(log(it[1])))
-        told = ", ".join(f"{one.name} {one.spoken} {digits(times)}×" for one, times in off[:NAMED])
+        told = ", ".join(f"{one.name} {one.spoken} {multiple(times)}×" for one, times in off[:NAMED])
         more = f" and {len(off) - NAMED} more" if len(off) > NAMED else ""
         yield AnswerRow(
             "Newest study",
@@ -185,7 +185,7 @@ def _drifts(history: History) -> Iterator[AnswerRow]:
     drifting = [one for one in history.series if one.course.drift is not None]
     if drifting:
         told = [
-            f"{one.name}: {one.spoken} {digits(one.course.drift or 1)}× from the first study on"
+            f"{one.name}: {one.spoken} {multiple(one.course.drift or 1)}× from the first study on"
             for one in drifting
         ]
         more = f"; and {len(told) - NAMED} more" if len(told) > NAMED else ""

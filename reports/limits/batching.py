@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from reports.fold.server import NOTHING, Batches, Executed
-from reports.format import digits, listed, ms, plural
+from reports.format import digits, listed, ms, multiple, plural
 from reports.limit import Limit
 from reports.limits.server import held_back
 from reports.limits.shares import (
@@ -68,10 +68,10 @@ class FittedTime:
     largest_ns: float
     beyond_ns: float
 
-    def images_per_ns(self, size: float) -> float:
-        """Of executions of a size, one after the other."""
+    def time_ns(self, size: float) -> float:
+        """Of an execution of a size."""
         beyond_ns = self.largest_ns + self.beyond_ns * (size - self.largest)
-        return size / max(self.base_ns + self.each_ns * size, beyond_ns)
+        return max(self.base_ns + self.each_ns * size, beyond_ns)
 
 
 def server_of(run: Summary) -> Hashable:
@@ -230,16 +230,19 @@ def under_way(run: Summary) -> float:
 
 
 def _promised(run: Summary, curve: Batches, most: float) -> str:
-    """What executions took and what fuller ones would give, in words; empty where that is not worth it."""
+    """What executions took and what fuller ones would give, in words; empty where that is not worth it.
+
+    Both sizes by the fit: a run in which other things were slow promises no more for that.
+    """
     fit, own = fit_of(curve), run.server.batches
-    time_ns = sum(done.time_ns for done in own.values())
-    if fit is None or time_ns <= 0 or most <= 1:
+    if fit is None or not own or most <= 1:
         return ""
     full = min(most, REACH * fit.largest)
-    gain = fit.images_per_ns(full) * time_ns / _images(own)
+    time_ns = sum(done.count * fit.time_ns(size) for size, done in own.items())
+    gain = full / fit.time_ns(full) * time_ns / _images(own)
     if gain < 1 + WORTH:
         return ""
-    more = f"with {round(full):,} images they would give {digits(gain)} times as many a second"
+    more = f"with {round(full):,} images they would give {multiple(gain)} times as many a second"
     return f"{_took(curve, own)}; {more}"
 
 

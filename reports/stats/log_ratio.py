@@ -7,7 +7,7 @@ from statistics import fmean, variance
 
 from scipy.special import stdtr, stdtrit
 
-from reports.format import digits, ends, told_digits
+from reports.format import multiple, multiples
 
 CONFIDENCE = 0.95
 UPPER = (1 + CONFIDENCE) / 2
@@ -67,23 +67,20 @@ class LogRatio:
 
     @property
     def times(self) -> str:
-        """1.05× (0.990–1.11); 1.01× (±0.200 %) where three digits do not tell its ends apart; or 1.05×."""
+        """1.05× (0.99–1.11), or 1.05× without an interval."""
         return f"{self.figure}×" + (f" ({self.interval})" if self.interval else "")
 
     @property
     def figure(self) -> str:
-        """The ratio, with as many digits as it has beside its interval."""
-        return digits(self.ratio, told_digits(self.ratio, self.low, self.high))
+        """The ratio, with as many decimals as it has beside its interval."""
+        return multiple(self.ratio, self.low, self.high)
 
     @property
     def interval(self) -> str:
-        """0.990–1.11, or ±0.200 %, likewise; empty where there is none."""
+        """0.99–1.11, likewise; empty where there is none."""
         if self.low is None or self.high is None:
             return ""
-        if digits(self.low) != digits(self.high):
-            return ends(self.ratio, self.low, self.high)
-        off = max(self.high / self.ratio, self.ratio / self.low) - 1
-        return f"±{digits(100 * off)} %"
+        return multiples(self.ratio, self.low, self.high)
 
 
 def log_ratio(over: Sequence[float], under: Sequence[float]) -> LogRatio:

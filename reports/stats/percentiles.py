@@ -21,6 +21,8 @@ LEAST_VOTE = 1 / 3
 """Of the results of the middle run: a run with fewer, too few to tell a percentile of its own, is hardly part
 of the pooled one, and its own is little but chance.
 """
+LEAST_FREEDOM = 2.0
+"""Of a variance of seconds: with one degree Student's t reaches 13 standard errors to either side."""
 Ends = tuple[float, float]
 
 
@@ -129,7 +131,10 @@ def between_runs(value_ns: float, each_ns: Sequence[float]) -> Ends | None:
 
 
 def within_run(seconds: BlockSeries, value_ns: float, percent: float) -> Ends | None:
-    """The interval of one run's percentile, by how its seconds vary; None where they are too few.
+    """The interval of one run's percentile, by how its seconds vary; None where they tell too little of it.
+
+    They do where they are too few or too alike to be more than one, and where the interval would reach from
+    the fastest request or to the slowest, beyond which nothing was seen.
 
     Source: R. S. Woodruff, Confidence intervals for medians and other position measures, Journal of the
     American Statistical Association 47 (1952).
@@ -138,6 +143,9 @@ def within_run(seconds: BlockSeries, value_ns: float, percent: float) -> Ends | 
         return None
     beyond = share_of(*seconds.beyond(NAME, value_ns), seconds.runs)
     low, high = replace(beyond, share=1 - percent / 100).interval
-    ends = percentiles_ns(seconds.whole(NAME), [100 * (1 - high), 100 * (1 - low)])
-    below, above = (value_ns if end is None else end for end in ends)
+    whole = seconds.whole(NAME)
+    ends = percentiles_ns(whole, [0, 100 * (1 - high), 100 * (1 - low), 100])
+    least, below, above, most = (value_ns if end is None else end for end in ends)
+    if beyond.freedom < LEAST_FREEDOM or (least < most and (below <= least or above >= most)):
+        return None
     return min(below, value_ns), max(above, value_ns)

@@ -30,12 +30,14 @@ UNSEEN_STEPS = 201
 class Share:
     """A share that was estimated; `effective` are the independent requests that would tell as much.
 
-    It was seen in so many `seconds`, infinite where other seconds than those are out of the question.
+    It was seen in so many `seconds`, infinite where other seconds than those are out of the question. Of how
+    these vary as much is known as `freedom`, the degrees of freedom of their variance, says.
     """
 
     share: float
     effective: float
     seconds: float = inf
+    freedom: float = inf
 
     def p_beyond(self, allowed: float, above: bool) -> float:
         """How likely a share so high, or so low, is at most where the true one is `allowed`.
@@ -86,9 +88,10 @@ def share_of(hits: Counts, requests: Counts, runs: npt.NDArray[np.int64]) -> Sha
         return Share(share, min(whole, seconds), seconds)
     of_runs = np.bincount(runs, hits - share * requests).astype(np.float64)
     own = (np.bincount(runs, hits) / np.bincount(runs, requests))[runs]
-    within = max(chance, _of_seconds(hits - own * requests, runs, whole))
+    of_seconds, freedom = _of_seconds(hits - own * requests, runs, whole)
+    within = max(chance, of_seconds)
     between = max(0.0, _variance(of_runs, whole, len(of_runs) - 1) - chance) * _few(len(of_runs) - 1)
-    return Share(share, whole * chance / (within + between), seconds)
+    return Share(share, whole * chance / (within + between), seconds, freedom)
 
 
 def seconds_needed(allowed: float) -> int:
@@ -96,14 +99,15 @@ def seconds_needed(allowed: float) -> int:
     return ceil(log(LEVEL) / log(1 - allowed))
 
 
-def _of_seconds(errors: Counts, runs: npt.NDArray[np.int64], whole: float) -> float:
-    """The variance of the share by seconds, of which as few count as independent ones tell as much.
+def _of_seconds(errors: Counts, runs: npt.NDArray[np.int64], whole: float) -> tuple[float, float]:
+    """The variance of the share by seconds, and its degrees of freedom: those of as many independent seconds.
 
     `errors` are from the share of each second's own run: what runs differ by is no likeness of neighbours.
     """
     freedom, alike = len(errors) - int(runs[-1]) - 1, alike_neighbours(errors, runs)
     independent = max(1.0, (freedom + 1) * (1 - alike) / (1 + alike) - 1)
-    return _variance(errors, whole, freedom) * (freedom + 1) / (independent + 1) * _few(independent)
+    variance = _variance(errors, whole, freedom) * (freedom + 1) / (independent + 1) * _few(independent)
+    return variance, independent
 
 
 def alike_neighbours(errors: Counts, runs: npt.NDArray[np.int64]) -> float:

@@ -77,11 +77,11 @@ def test_tainted_repeats_are_left_out_where_clean_ones_exist(tmp_path: Path) -> 
     throughput, ratio = tables(study)["Serial throughput"], protocols_map(study)
     assert texts(throughput) == [["onnx-grpc", "63 (0.19–21,000)"], ["onnx-http", "100 (99.8–100)"]]
     assert throughput.notes == ()
-    assert texts(ratio) == [["onnx", "1", "0.632×"]]
+    assert texts(ratio) == [["onnx", "1", "0.63×"]]
     assert ratio.notes == (FEW,)
     unconfirmed = "unconfirmed: 2 repeats in common, 3 are needed"
     assert row(study, "Best").startswith(f"onnx-http ({unconfirmed}): 100 images/s ")
-    assert "Next: onnx-grpc 0.632× of its images/s." in row(study, "Best")
+    assert "Next: onnx-grpc 0.63× of its images/s." in row(study, "Best")
 
 
 def test_where_every_repeat_is_tainted_all_count_and_are_marked(tmp_path: Path) -> None:

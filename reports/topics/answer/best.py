@@ -11,13 +11,13 @@ from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
 from reports.stats.failures import rankable, say_no_success, unranked
-from reports.stats.figures import images_per_s, mean_ms, p95_ms
+from reports.stats.figures import images_per_s, mean_ms, p50_ms, p95_ms, told_from_best
 from reports.stats.paired import LEAST_REPEATS
 from reports.stats.percentiles import CellFigure, behind, estimated, pooled
 from reports.stats.repeats import Runs, by_batch, by_way, grouped
 from reports.study.study import Study
 from reports.summary.batch import batch_of
-from reports.topics.answer.contenders import NEAR, Contender, closed, contenders
+from reports.topics.answer.contenders import Contender, closed, contenders
 from reports.topics.load.saturation import Knee, curves, drawn
 
 MOST_NAMED, MOST_ROWS, MOST_LINES = 3, 16, 8
@@ -28,7 +28,6 @@ NONE_RANKED = "No endpoint can be called best: every cell under closed-loop load
 DOTS, TRADEOFF = "Images per second", "Throughput and latency"
 SINGLE = "The fastest cell of each, one run: a difference may be chance."
 REPEATED = "The fastest cell of each: geometric mean of its repeats, with the 95 % CI as a line."
-OPEN = "unconfirmed: the repeats do not show which is faster"
 BETTER = "To the right and down is better."
 BY_P95 = (
     f"{BETTER} Images/s are means of the repeats, p95 is of all their requests. Lines are 95 % CIs; that of "
@@ -53,35 +52,41 @@ def best(study: Study) -> AnswerRow | None:
         return AnswerRow("Best", none, failing) if every or failing else None
     links = grouped(sound, lambda one: one.runs[0].link)
     several = len({one.runs[0].link for one in every}) > 1
-    said = [_said(study, of, _over(link) if several else "") for link, of in links.items()]
+    said = [_name_best(study, of, _over(link) if several else "") for link, of in links.items()]
     detail = [*(_next(of) for of in links.values()), _lowest_latency(study), failing]
-    return AnswerRow("Best", f"{'; '.join(said)}.", " ".join(text for text in detail if text))
+    return AnswerRow("Best", " ".join(said), " ".join(text for text in detail if text))
 
 
 def _over(link: str) -> str:
     return f" over {link}" if link else " without an emulated link"
 
 
-def _said(study: Study, sound: Sequence[Contender], where: str) -> str:
-    """onnx-grpc ties with onnx-http and trt-http: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms at …
+def _name_best(study: Study, sound: Sequence[Contender], where: str) -> str:
+    """No clear winner between onnx-grpc and onnx-http. onnx-grpc measured highest: 24.1 images/s at batch 8.
 
-    Ties are near the first, and enough repeats do not show them to be slower.
+    Or onnx-grpc: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms at batch 8, where all others are slower.
     """
     first, *others = sound
-    rivals = [one for one in others if not one.slower]
-    near = [one for one in rivals if one.near(first)]
-    fewest = min((one.against(first).runs for one in near or rivals), default=LEAST_REPEATS)
-    single = fewest < LEAST_REPEATS
     figures = ", ".join([_rate(first), *_latencies(study, first.runs)]) + f" at {first.load}"
-    few = f"{plural(fewest, 'repeat')} in common, {LEAST_REPEATS} are needed"
-    unconfirmed = f"unconfirmed: {few if fewest > 1 else '1 run'}" if single else OPEN
-    if near and single:
-        unconfirmed += f"; {len(near)} more within 10 %"
-    elif near:
-        more = [f"{len(near) - MOST_NAMED} more"] if near[MOST_NAMED:] else []
-        names = listed([*(one.name for one in near[:MOST_NAMED]), *more])
-        return f"{first.name} ties with {names}{where}: {figures}"
-    return f"{first.name}{where}{f' ({unconfirmed})' if rivals else ''}: {figures}"
+    rivals = [one for one in others if one.slower is False]
+    if rivals:
+        winners = _list_rivals([first, *rivals], len(sound))
+        return (
+            f"No clear winner {winners}{where}. {first.name} measured highest: {figures}; "
+            "none is significantly slower."
+        )
+    fewest = min((one.against(first).runs for one in others if one.slower is None), default=LEAST_REPEATS)
+    if fewest >= LEAST_REPEATS:
+        return f"{first.name}{where}: {figures}."
+    few = "1 run" if fewest <= 1 else f"{plural(fewest, 'repeat')} in common, {LEAST_REPEATS} are needed"
+    return f"{first.name}{where} (unconfirmed: {few}): {figures}."
+
+
+def _list_rivals(rivals: Sequence[Contender], of: int) -> str:
+    """between a and b; among a, b and c; among 5, where that is all; among the 5 fastest."""
+    if len(rivals) <= MOST_NAMED:
+        return f"{'among' if rivals[2:] else 'between'} {listed([one.name for one in rivals])}"
+    return f"among {len(rivals)}" if len(rivals) == of else f"among the {len(rivals)} fastest"
 
 
 def _rate(one: Contender) -> str:
@@ -107,14 +112,16 @@ def _lowest_latency(study: Study) -> str:
     """Of single images that one user asks for; empty where they are all there is, or where there are none."""
     valid = [run for run in rankable(closed(study)) if not run.tainted]
     single = [run for run in valid if run.serial and run.batch == 1]
-    told = ((way, pooled(study, runs, "p50")) for way, runs in by_way(study, single).items())
-    found = {study.named(way): p50 for way, p50 in told if p50}
-    ways = {name: p50.value for name, p50 in found.items()}
-    if len(ways) < 2 or len(single) == len(valid):
+    ways = by_way(study, single)
+    figures = {way: p50 for way, runs in ways.items() if (p50 := pooled(study, runs, "p50"))}
+    if len(figures) < 2 or len(single) == len(valid):
         return ""
-    lowest = min(ways.values())
-    near = sorted((way for way in ways if NEAR * ways[way] <= lowest), key=lambda way: ways[way])
-    return f"Lowest p50 of single images: {listed(near)}, {found[near[0]].alone(milliseconds)} ms."
+    lowest, *others = sorted(figures, key=lambda way: figures[way].value)
+    apart = told_from_best(ways[lowest], [ways[way] for way in others], p50_ms)
+    alike = [study.named(way) for way, shown in zip(others, apart, strict=True) if shown is False]
+    also = f"; not significantly higher: {listed(alike)}" if alike else ""
+    name = f"{study.named(lowest)}{' (unconfirmed)' if None in apart else ''}"
+    return f"Lowest p50 of single images: {name}, {figures[lowest].alone(milliseconds)} ms{also}."
 
 
 def dots(study: Study) -> Chart | None:
@@ -131,7 +138,7 @@ def dots(study: Study) -> Chart | None:
             "low": rounded(one.rate.low),
             "high": rounded(one.rate.high),
             "note": one.load,
-            "best": one in sound and (one is sound[0] or (one.near(sound[0]) and not one.slower)),
+            "best": one in sound and (one is sound[0] or one.slower is False),
             "doubted": one.tainted,
         }
         for one in every[:MOST_ROWS]

@@ -12,21 +12,19 @@ from reports.stats.repeats import Runs, alone, by_repeat, by_way, grouped, resti
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
-NEAR = 0.9
-"""Of the faster one's rate."""
-
 
 @dataclass(frozen=True)
 class Contender:
     """A way's fastest cell: the repeats that count, and their images per second.
 
-    `slower`: the repeats show that it is slower than the fastest of all over its link.
+    `slower`: whether the repeats show that it is slower than the fastest of all over its link; None where
+    they are too few to tell. The fastest itself is not.
     """
 
     name: str
     runs: Runs
     rate: CellFigure
-    slower: bool = False
+    slower: bool | None = False
 
     @property
     def load(self) -> str:
@@ -37,11 +35,6 @@ class Contender:
     def tainted(self) -> bool:
         """Whether nothing may be concluded from it: each of its repeats is invalidated."""
         return all(run.tainted for run in self.runs)
-
-    def near(self, other: "Contender") -> bool:
-        """Whether the slower of both has at least 90 % of the faster one's rate."""
-        slower, faster = sorted((self.rate.value, other.rate.value))
-        return slower >= NEAR * faster
 
     def over(self, other: "Contender") -> str:
         """Its images per second as a share of another's: 0.94× (0.91–0.97)."""
@@ -64,13 +57,13 @@ def contenders(study: Study) -> tuple[Contender, ...]:
     found = [_contender(study, runs, rate) for runs, rate in rates if rate]
     ordered = sorted(found, key=lambda one: (one.tainted, -one.rate.value))
     links = grouped((one for one in ordered if not one.tainted), lambda one: one.runs[0].link).values()
-    slower = {one.name for over_link in links for one in _slower(*over_link)}
-    return tuple(replace(one, slower=one.name in slower) for one in ordered)
+    slower = {name: shown for over_link in links for name, shown in _compare(*over_link)}
+    return tuple(replace(one, slower=slower.get(one.name, False)) for one in ordered)
 
 
-def _slower(first: Contender, *others: Contender) -> Iterator[Contender]:
-    told = told_from_best(first.runs, [one.runs for one in others])
-    return (one for one, apart in zip(others, told, strict=True) if apart)
+def _compare(first: Contender, *others: Contender) -> Iterator[tuple[str, bool | None]]:
+    apart = told_from_best(first.runs, [one.runs for one in others])
+    return zip((one.name for one in others), apart, strict=True)
 
 
 def _contender(study: Study, fastest: Runs, rate: CellFigure) -> Contender:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reports.format import MISSING, digits
+from reports.format import MISSING, digits, multiple
 from reports.limit import UNKNOWN
 from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
@@ -252,7 +252,7 @@ def arms_table(study: Study, verdict: Conclusion, figures: Figures) -> Table:
         cell("arm", _named, numeric=False),
         cell("images/s", _rate),
         *([published] if study.of_published_study else []),
-        text("over HTTP", lambda arm: f"{digits(it.median)}×" if (it := ratios[arm.code]) else MISSING),
+        text("over HTTP", lambda arm: f"{multiple(it.median)}×" if (it := ratios[arm.code]) else MISSING),
         text("TCP", lambda arm: MISSING if arm.connections is None else str(arm.connections)),
         text("channels", lambda arm: arm.planned[0].channels or MISSING, numeric=False),
         text("workers", lambda arm: str(arm.axes.workers)),

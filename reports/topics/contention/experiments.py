@@ -6,7 +6,7 @@ from functools import wraps
 from statistics import median
 
 from reports.fold.records import ratio
-from reports.format import digits, ms
+from reports.format import digits, ms, multiple
 from reports.limit import OF_THE_LOAD, OF_THE_SERVER, UNKNOWN
 from reports.limits.client import MOST_PCT, used_pct
 from reports.limits.path import LEAST_RETRANSMITS, LIMITED_SHARE, LOSS_SHARE
@@ -182,7 +182,7 @@ def several_channels(arms: Arms) -> Found | None:
     """Do several channels carry more than one, in the same process?"""
     if not (found := ratio_of(arms, "R5", "R2")):
         return None
-    said = f"{figures(arms['R5'])}, {digits(found.median)} times one channel"
+    said = f"{figures(arms['R5'])}, {multiple(found.median)} times one channel"
     if helps(arms, "R5"):
         return said, {CONNECTIONS: FOR, CPU: AGAINST}
     return said, {CONNECTIONS: AGAINST} if helps_not(arms, "R5") else {}
@@ -234,7 +234,7 @@ def other_congestion(arms: Arms) -> Found | None:
     """Does another congestion control on the client carry more over the one connection?"""
     if not (found := ratio_of(arms, "R12", "R2")):
         return None
-    said = f"{figures(arms['R12'])}, {digits(found.median)} times the link's own congestion control"
+    said = f"{figures(arms['R12'])}, {multiple(found.median)} times the link's own congestion control"
     return said, {CONNECTIONS: FOR} if helps(arms, "R12") else {}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reports.fold.records import ratio
-from reports.format import MISSING, counted, digits, milliseconds
+from reports.format import MISSING, counted, digits, milliseconds, multiple
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import (
@@ -159,7 +159,7 @@ def _slowest(rows: Sequence[ClassRow]) -> str:
             most, slow = max(each, key=lambda it: it[0].value)
             if not _apart(least, most):
                 return f"no class is shown to be slower ({name} {milliseconds(most.value)} ms at most)"
-            times = digits(most.value / least.value, 2)
+            times = multiple(most.value / least.value)
             both = f"{most.said(milliseconds, ' ms', '95 % CI ')} against {least.said(milliseconds, ' ms')}"
             return f"{slow} is slowest, {times} times as slow as {quick}, by {name} {both}"
     return ""

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import floor, log10, prod
+from math import prod
 
 from reports.cells_csv.rows import Row, read_published
-from reports.format import MISSING, digits
+from reports.format import MISSING, digits, multiple
 from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
@@ -88,20 +88,14 @@ def image_kb(run: Summary) -> float | None:
 
 
 def ratio_said(pair: EncodingPair, value: Value) -> str | None:
-    """650×, or 652× (600–708) with repeats; None where a side has no figure. Sizes do not vary by chance."""
+    """652×, or 652× (600–708) with repeats; None where a side has no figure. Sizes do not vary by chance."""
     sides = [values(runs, value) for runs in pair.sides]
     if not all(sides):
         return None
     ratio = log_ratio(*sides)
     if value is payload_kb:
-        return f"{digits(ratio.ratio)}×"
-    return f"{rough(ratio.ratio)}×" if ratio.low is None else ratio.times
-
-
-def rough(value: float) -> str:
-    """Two significant digits: 652.3 → 650."""
-    rounded = float(f"{value:.1e}")
-    return f"{rounded:,.{max(0, 1 - floor(log10(rounded)))}f}"
+        return f"{multiple(ratio.ratio)}×"
+    return ratio.times
 
 
 def bytes_per_number(study: Study, pair: EncodingPair) -> str:
@@ -278,7 +272,7 @@ def _theirs(
     top, bottom = (kind.figure(it) if it else None for it in told)
     if not top or not bottom:
         return tuple(cells)
-    text = f"{digits(top / bottom)}×"
+    text = f"{multiple(top / bottom)}×"
     if half := kind.half_a_digit:
         low, high = (digits((top + off) / (bottom - off)) for off in (-half, half))
         text = text if low == high else f"{low}–{high}×"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from reports.cells_csv.rows import Row
-from reports.format import MISSING, digits
+from reports.format import MISSING, multiple
 from reports.page.question import Question
 from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
@@ -56,7 +56,7 @@ def _beside(
     def compared(twins: Twins, notes: StudyNotes) -> tuple[TableCell, ...]:
         (runs, it), theirs = twins, published(twins[1])
         ours = measured(runs, value, notes)
-        ratio = f"{digits(ours.value / theirs)}×" if ours.value is not None and theirs else MISSING
+        ratio = f"{multiple(ours.value / theirs)}×" if ours.value is not None and theirs else MISSING
         return ours, sourced(theirs, it, notes), TableCell(ratio)
 
     columns: Sequence[Columns[Twins]] = (
@@ -123,10 +123,10 @@ def _theirs(http: Row, grpc: Row, notes: Footnotes) -> tuple[TableCell, ...]:
     """Their figures and ratio: of the latency where images per second were not published."""
     cells = [sourced(RATE(it), it, notes) for it in (http, grpc)]
     if (top := RATE(grpc)) and (bottom := RATE(http)):
-        return (*cells, TableCell(f"{digits(top / bottom)}×"))
+        return (*cells, TableCell(f"{multiple(top / bottom)}×"))
     if (top := P50(http)) and (bottom := P50(grpc)):
         marks = notes.marks([BY_LATENCY, f"published: {http.source}"])
-        return (*cells, TableCell(f"{digits(top / bottom)}×", marks))
+        return (*cells, TableCell(f"{multiple(top / bottom)}×", marks))
     return tuple(cells)
 
 

@@ -94,7 +94,7 @@ def test_three_sides_stand_in_one_row(pair: tuple[str, str]) -> None:
     assert table.heads[:5] == ("cell", "base p50 ms", "A p50 ms", "A/base", "A against base")
     assert table.heads[5:] == ("B p50 ms", "B/base", "B against base")
     told = [cell.text for cell in table.rows[0]][4:]
-    assert told == ["faster", "20.0", "1.00× (0.956–1.05)", NOT_SIGNIFICANT]
+    assert told == ["faster", "20.0", "1.00× (0.96–1.05)", NOT_SIGNIFICANT]
     assert page.facts == (
         "Base: before (base), candidate A: after, candidate B: before (candidate B); "
         "5 cells in common, 1 only in A"

@@ -273,7 +273,7 @@ def test_the_time_of_an_execution_by_its_size(
     assert found == pytest.approx((base_ms * MS, each_ms * MS, beyond_ms * MS), rel=1e-3, abs=1)
     assert (fit.largest, fit.largest_ns) == (max(sizes), sizes[max(sizes)][1] * MS)
     longest_ms = max(base_ms + 32 * each_ms, sizes[max(sizes)][1] + beyond_ms * (32 - max(sizes)))
-    assert fit.images_per_ns(32) == pytest.approx(32 / (longest_ms * MS), rel=1e-3)
+    assert fit.time_ns(32) == pytest.approx(longest_ms * MS, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -322,6 +322,17 @@ def filled(sizes: SIZES, users: float = 16.0, **changes: Any) -> Limit | None:
     known |= {"measure_ns": None, "server.batches": taking(sizes), "executed_batch": None, "limit": LIMITED}
     run = at_server(20, 10, 40, **known | changes)
     return of_batches(run, taking(sizes))
+
+
+def test_a_run_in_which_other_things_were_slow_promises_nothing_of_full_batches() -> None:
+    """Its own executions of 8 took twice as long as those of the same size at other levels."""
+    quiet = executing(4, {1: (200, 10.0), 8: (400, 45.0), 32: (200, 180.0)})
+    disturbed = executing(16, {8: (30, 90.0)})
+    fit = fit_of(pooled([quiet, disturbed])[server_of(quiet)])
+    assert fit is not None
+    assert 32 / fit.time_ns(32) == pytest.approx(8 / fit.time_ns(8), rel=0.1)
+    assert [limit.code for limit in limits(quiet, disturbed)] != ["batches-not-full"] * 2
+    assert limits(disturbed, quiet)[0].code != "batches-not-full"
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,12 @@ def test_protocols_are_paired_within_a_variant(tmp_path: Path) -> None:
     study = both(tmp_path)
     assert texts(protocols_map(study)) == [
         ["onnx shared", "1", "▼ 0.500× (0.499–0.501)"],
-        ["onnx per-user", "1", "▲ 2.00× (±0.200 %)"],
+        ["onnx per-user", "1", "▲ 2.000× (1.996–2.004)"],
     ]
     assert row(study, "HTTP or gRPC").startswith(
         "onnx shared: HTTP faster at batch 1; onnx per-user: gRPC faster at batch 1. "
     )
-    each = "onnx shared 0.500× (0.499–0.501) at batch 1; onnx per-user 2.00× (±0.200 %) at batch 1"
+    each = "onnx shared 0.500× (0.499–0.501) at batch 1; onnx per-user 2.000× (1.996–2.004) at batch 1"
     assert each in row(study, "HTTP or gRPC")
     assert row(study, "Best").startswith("onnx-http shared: 100 images/s (95 % CI 99.8–100), p50 10.0 ms")
     assert "Next: onnx-grpc per-user 0.800× (0.798–0.802), onnx-grpc shared 0.500×" in row(study, "Best")

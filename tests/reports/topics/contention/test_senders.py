@@ -135,8 +135,8 @@ def test_how_surely_must_they_differ(tmp_path: Path, rates: tuple[float, float, 
 def test_a_single_run_has_no_interval_and_is_taken_as_it_is(tmp_path: Path) -> None:
     verdict = the_verdict(arms(a_study(), BY_LIBRARY, 1), tmp_path)
     assert asked(verdict).figures == (
-        "own wire 41.8, grpcio 20.0 images/s on one channel: 0.478×; own wire 42.0, grpcio 20.5 images/s on "
-        "own channels: 0.488×"
+        "own wire 41.8, grpcio 20.0 images/s on one channel: 0.48×; own wire 42.0, grpcio 20.5 images/s on "
+        "own channels: 0.49×"
     )
     assert verdict.cause == "client-library"
 

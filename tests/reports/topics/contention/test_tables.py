@@ -25,7 +25,7 @@ def test_the_arms_table_has_the_kernels_count_and_what_was_published(tmp_path: P
         *("emulated-http, own connections", "42.0 (40.7–43.3)", "43.6", "1.00×"),
         *("16", "per-user", "1", "link"),
     ]
-    assert rows[2][1:] == ["7.40 (7.18–7.62)", "7.5", "0.176×", "1", "shared", "1", "connections"]
+    assert rows[2][1:] == ["7.40 (7.18–7.62)", "7.5", "0.18×", "1", "shared", "1", "connections"]
     assert rows[4][2] == "–"
     assert notes_at(table, 0, 2) == ["published: Step 7 results on an A100, 2026-02-20: 60 requests, one run"]
     assert notes_at(table, 0, 0) == []

@@ -82,7 +82,8 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
         (
             "Does the library",
             "own wire 7.40 (7.18–7.62), grpcio 7.20 (6.98–7.42) images/s on one channel: 0.973× (0.971–0.975)"
-            "; own wire 41.8 (40.5–43.1), grpcio 41.9 (40.6–43.2) images/s on own channels: 1.00× (±0.200 %)",
+            "; own wire 41.8 (40.5–43.1), grpcio 41.9 (40.6–43.2) images/s on own channels: "
+            "1.002× (1.000–1.004)",
             "for connections, against client-library, against client-cpu",
         ),
         (

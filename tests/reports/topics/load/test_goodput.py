@@ -93,7 +93,7 @@ def test_each_class_stands_below_its_cell(tmp_path: Path) -> None:
         ["40.0 (39.9–40.1)", "40.0 (39.9–40.1)", "80.0", "0", "95 %"],
     ]
     assert class_finding(study) == (
-        "onnx-http: b16 is slowest, 8.0 times as slow as b1, "
+        "onnx-http: b16 is slowest, 8.00 times as slow as b1, "
         "by p95 80.0 ms (95 % CI 79.9–80.2) against 10.0 ms (10.0–10.0)."
     )
 

@@ -32,14 +32,14 @@ def test_each_payload_stands_over_the_tensor_of_its_protocol(tmp_path: Path) -> 
     assert table.heads == ("payload", "users", "batch 1")
     told = {row[0].text: row[2].text for row in table.rows}
     assert {name: text.split()[1] for name, text in told.items()} == {
-        "onnx-jpeg-grpc / onnx-grpc": "4.00×",
-        "onnx-uint8-http / onnx-http": "2.00×",
-        "gateway-http / onnx-http": "4.00×",
+        "onnx-jpeg-grpc / onnx-grpc": "4.000×",
+        "onnx-uint8-http / onnx-http": "2.000×",
+        "gateway-http / onnx-http": "4.000×",
     }
-    assert told["onnx-jpeg-grpc / onnx-grpc"].startswith("▲ 4.00× (3.9")
+    assert told["onnx-jpeg-grpc / onnx-grpc"].startswith("▲ 4.000× (3.9")
     assert [row[1].text for row in table.rows] == ["16"] * 3
     assert payloads_finding(study).startswith("Images per second at batch 1 by payload: ")
-    assert "onnx-jpeg-grpc / onnx-grpc 4.00× (3.9" in payloads_finding(study)
+    assert "onnx-jpeg-grpc / onnx-grpc 4.000× (3.9" in payloads_finding(study)
     assert row(study, "Payload") == payloads_finding(study)
 
 
@@ -67,8 +67,8 @@ def test_the_protocols_of_each_payload_are_a_pair_of_their_own(tmp_path: Path) -
     times = {"onnx-http": SLOW, "onnx-grpc": FAST, "onnx-jpeg-http": FAST, "onnx-jpeg-grpc": FAST}
     table = protocols_map(load_study(book(times).write(tmp_path)))
     assert [(row[0].text, row[2].text.split()[-2]) for row in table.rows] == [
-        ("onnx", "4.00×"),
-        ("onnx-jpeg", "1.00×"),
+        ("onnx", "4.000×"),
+        ("onnx-jpeg", "1.000×"),
     ]
 
 
@@ -91,7 +91,7 @@ def test_payloads_are_compared_within_a_space_and_a_server(tmp_path: Path) -> No
     )  # fmt: skip
     study = load_study(made.write(tmp_path))
     assert payload_pairs(study) == {"pictures / plain": (Way("plain"), Way("pictures"))}
-    assert texts(payloads_map(study))[0][2].startswith("▲ 4.00× (")
+    assert texts(payloads_map(study))[0][2].startswith("▲ 4.000× (")
 
 
 def test_of_two_tensors_ways_none_is_the_one_to_compare(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from reports.topics.payloads.serialisation import (
     ONE_RUN,
     PREPARED,
     pairs,
-    rough,
     serialisation_finding,
     serialisation_tables,
 )
@@ -55,7 +54,7 @@ def tables(study: Study) -> dict[str, Table]:
 
 def test_one_run_gives_two_digits_and_says_so(tmp_path: Path) -> None:
     table = tables(written(both(), tmp_path))[ENCODING.title]
-    assert texts(table) == [["onnx-http", "32", "1,200", "2.01", "600×", "1,842.2", "1.74", "1,060×"]]
+    assert texts(table) == [["onnx-http", "32", "1,200", "2.01", "597×", "1,842.2", "1.74", "1,060×"]]
     assert notes_at(table, 0, 4) == [ONE_RUN]
     assert notes_at(table, 0, 5)[0].startswith("published: Step 5A report, 2026-02-14, client side")
 
@@ -85,7 +84,7 @@ def test_a_published_ratio_is_no_sharper_than_its_decimals(tmp_path: Path) -> No
 def test_end_to_end_names_what_was_published_of_a_remote_gpu(tmp_path: Path) -> None:
     found = tables(written(both(), tmp_path))
     table = found["End to end: JSON against binary"]
-    assert texts(table) == [["onnx-http", "32", "100", "100", "1.0×", "9,649", "5,614", "1.72×"]]
+    assert texts(table) == [["onnx-http", "32", "100", "100", "1.00×", "9,649", "5,614", "1.72×"]]
     assert notes_at(table, 0, 7) == [FAR]
     local = found["Binary tensors beside a Triton on a CPU"]
     assert texts(local) == [["onnx-http", "32", "100", "100", "–", "1,492"]]
@@ -124,7 +123,7 @@ def test_the_finding_is_of_the_largest_batch_that_both_were_sent(tmp_path: Path)
     add(book, "onnx-http", 1, 80 * US, 4)
     add(book, "onnx-json-http", 1, 40 * MS, 20)
     assert serialisation_finding(written(book, tmp_path)) == (
-        "Encoding JSON takes 1,200 ms at batch 32 where binary takes 2.01 ms: 600×, in one run; "
+        "Encoding JSON takes 1,200 ms at batch 32 where binary takes 2.01 ms: 597×, in one run; "
         "its payload is 5.00× as large."
     )
 
@@ -139,11 +138,6 @@ def test_the_finding_says_of_how_little_its_ratio_is_and_what_disqualifies_it(tm
             book.caveat(tag, "worker-lost", "w1")
     said = serialisation_finding(written(book, tmp_path))
     assert "600×, in one run of fewer than 10 requests (worker-lost: " in said
-
-
-def test_rough() -> None:
-    values = (652.3, 1234.5, 99.4, 5.19, 0.314, 10_500)
-    assert [*map(rough, values)] == ["650", "1,200", "99", "5.2", "0.31", "10,000"]
 
 
 def test_a_slow_client_spoils_what_is_not_its_own(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_h1_states_its_figures_and_what_they_concluded(tmp_path: Path) -> None:
     book = a_study()
     serial(book, 1, 200, 210)
     h1 = found(book, tmp_path, "H1")
-    assert h1.figures == "gRPC's p50 over HTTP's: 1.05× (±0.200 %) (emulated at batch 1 over wan-a100)"
+    assert h1.figures == "gRPC's p50 over HTTP's: 1.050× (1.048–1.052) (emulated at batch 1 over wan-a100)"
     assert (h1.claim, h1.published) == ("gRPC lowers per-call overhead at batch 1", "false (4–14 % slower)")
     assert h1.doubt == ""
 
@@ -118,7 +118,7 @@ def test_h4_compares_pytorch_with_the_best_tensor_that_a_model_answered(tmp_path
             book.add(endpoint, 1, 1, {"w0": values}, repeat=repeat, axes=about)
     h4 = found(book, tmp_path, "H4")
     assert (h4.verdict, h4.published) == ("true", "confirmed")
-    assert h4.figures.endswith("3.33× (3.33–3.34) (batch 1, 1 user over wan-a100)")
+    assert h4.figures.endswith("3.333× (3.327–3.340) (batch 1, 1 user over wan-a100)")
 
 
 def test_what_was_not_run_is_not_tested(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_endpoints_of_ones_own_are_named_both_and_of_three_none_is_compared(tmp_
     first = next(it for it in hypotheses(study) if it.code == "H1")
     assert (first.verdict, first.figures) == (
         "false",
-        "gRPC's p50 over HTTP's: 1.00× (0.998–1.00) (g / h at batch 1)",
+        "gRPC's p50 over HTTP's: 1.000× (0.998–1.002) (g / h at batch 1)",
     )
     told = stranger(book, "other", space=SPACE, codec="v2-json")
     run(book, "other", told | {"channels": "per-user"}, [10.0] * 3)

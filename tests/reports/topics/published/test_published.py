@@ -81,9 +81,9 @@ def tables(study: Study) -> list[Table]:
 def test_ours_stand_beside_theirs_with_ratio_and_source(tmp_path: Path) -> None:
     rates, latencies, _ = tables(serial(tmp_path))
     assert texts(rates) == [
-        ["emulated-http", "onnx-http", "b1/c1", "4.6 (3.6–5.7)", "4.8", "0.950×"],
-        ["emulated-http wan-a100/per-user/1w", "onnx-http", "b1/c16", "42.0 (41.9–42.1)", "43.6", "0.963×"],
-        ["emulated-grpc", "onnx-grpc", "b1/c1", "3.6 (2.9–4.6)", "4.6", "0.793×"],
+        ["emulated-http", "onnx-http", "b1/c1", "4.6 (3.6–5.7)", "4.8", "0.95×"],
+        ["emulated-http wan-a100/per-user/1w", "onnx-http", "b1/c16", "42.0 (41.9–42.1)", "43.6", "0.96×"],
+        ["emulated-grpc", "onnx-grpc", "b1/c1", "3.6 (2.9–4.6)", "4.6", "0.79×"],
     ]
     assert texts(latencies)[0] == [
         *("emulated-http", "onnx-http", "b1/c1"),
@@ -110,14 +110,14 @@ def test_the_serial_ratio_stands_beside_theirs(tmp_path: Path) -> None:
     assert texts(table) == [
         [
             *("emulated beside their onnx", "1", "4.6 (3.6–5.7)", "3.6 (2.9–4.6)", "0.800× (0.798–0.802)"),
-            *("4.8", "4.6", "0.958×"),
+            *("4.8", "4.6", "0.96×"),
         ]
     ]
 
 
 def test_where_they_gave_no_images_per_second_the_ratio_is_of_their_latency(tmp_path: Path) -> None:
     table = tables(serial(tmp_path, "step7-rtx4090"))[2]
-    assert texts(table)[0][5:] == ["–", "–", "0.854×"]
+    assert texts(table)[0][5:] == ["–", "–", "0.85×"]
     assert BY_LATENCY in notes_at(table, 0, 7)
 
 

@@ -45,12 +45,12 @@ def study(book: Book, folder: Path) -> Study:
         ),
         (
             times_as_fast(1.0), {},
-            "new is as fast as old, within ±5 % (95 % CI 0.980–1.02), from 60 paired seconds."
+            "new is as fast as old, within ±5 % (95 % CI 0.98–1.02), from 60 paired seconds."
             f" {NONE_FAILED} {ONE_RUN}",
         ),
         (
             times_as_fast(1.0, noise=8), {},
-            "no difference is shown between new and old (95 % CI 0.85–1.1), from 60 paired seconds."
+            "no difference is shown between new and old (95 % CI 0.85–1.15), from 60 paired seconds."
             f" {NONE_FAILED} {ONE_RUN}",
         ),
         (

@@ -105,6 +105,10 @@ class Endpoint:
         scheme = {"http": "https", "grpc": "grpcs"}[self.protocol]
         return f"{scheme}://{self.address}" if self.tls else self.address
 
+    def url(self, path: str) -> str:
+        """The URL of a path of its server over HTTP."""
+        return f"{'https' if self.tls else 'http'}://{self.authority or self.address}{path}"
+
     @property
     def behind(self) -> str:
         """What stands behind it as ledgers name it: its backend, or for a floor that there is no model."""

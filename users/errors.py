@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from types import MappingProxyType
+from urllib.parse import urljoin
 
 import gevent
 import grpc
@@ -127,6 +128,9 @@ ERRNOS = {
 }
 
 
+REDIRECTS = (301, 302, 303, 307, 308)
+SIDE_BY_SIDE = re.compile(rb"\d\s*,\s*-?\d")
+"""Two numbers, as vectors have them."""
 REFUSALS = ("429", "503", "RESOURCE_EXHAUSTED", "UNAVAILABLE")
 """Codes by which a server refuses a request that it might take at another time."""
 REFUSED_FOR = {
@@ -265,18 +269,40 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
     return next((kind for word, kind in told.items() if word in text), ErrorKind.SERVER_ERROR)
 
 
-def status_error(status: int, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> RequestError:
+def status_error(
+    status: int, body: bytes, headers: Mapping[str, str] = NO_HEADERS, url: str = ""
+) -> RequestError:
     """The failure an HTTP status other than 200 stands for, with the start of the server's words.
 
-    `headers`: of the answer, names in lower case.
+    `headers`: of the answer, names in lower case. `url`: what was asked. A redirect is not followed: that
+    would be another server's time, or two requests' for one.
     """
     kind = ErrorKind.REJECTED if 400 <= status < 500 else ErrorKind.SERVER_ERROR
     if not 400 <= status < 600:
         kind = ErrorKind.BAD_REPLY
     text = body[:MOST_READ].decode("utf-8", "replace")
     detail = f"HTTP {status} {quoted(text, 120)}".strip()
+    if status in REDIRECTS:
+        to = quoted(urljoin(url, headers.get("location", "")), 240)
+        known = f"to {to}; give that URL" if "location" in headers else "without saying where (no Location)"
+        detail += f"; it redirects {known}"
     code, again = str(status), headers.get("retry-after")
     return RequestError(kind, detail, code, again, refused_for(code, text))
+
+
+def reading_error(error: Exception, status: int, body: bytes) -> RequestError:
+    """What a codec raised on an answer, as a RequestError with the answer's own words where it has some.
+
+    Vectors are no words: they would keep equal failures apart.
+    """
+    made = request_error(error)
+    if not body:
+        return RequestError(made.kind, f"HTTP {status} with an empty body")
+    fault = made.detail if isinstance(error, ValueError) else "an answer of another form than expected"
+    text = body[:MOST_READ]
+    if b"\0" in text or SIDE_BY_SIDE.search(text):
+        return RequestError(made.kind, fault if isinstance(error, ValueError) else f"{fault} ({made.detail})")
+    return RequestError(made.kind, f"HTTP {status} {quoted(text.decode('utf-8', 'replace'), 240)}; {fault}")
 
 
 def short(error: BaseException) -> str:

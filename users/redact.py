@@ -1,4 +1,7 @@
-"""Tokens are for servers alone: in any text for a person or a file their variables' names stand for them."""
+"""Tokens are for servers alone: in any text for a person or a file their variables' names stand for them.
+
+So do the names of parameters for the secrets in a URL's query.
+"""
 
 import functools
 import html
@@ -6,15 +9,25 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
 CONTROL = "INFERSWARM_MODEL_CONTROL"
 """`NAME=VALUE`: the secret for changing tritonservers."""
 _others: set[str] = set()
 """Further variables whose values are secrets: those used in headers of endpoints."""
+_in_urls: dict[str, str] = {}
+"""By what is secret in the queries of endpoints' URLs, the name of the parameter."""
 SHORTEST = 4
 """A shorter value is hardly a secret, and would be found in ordinary words."""
+QUERY = re.compile(
+    r"[?&;]([^=&\s]*(?:key|token|secret|pass|passwd|password|pwd|sig|signature|code|credentials?|auth"
+    r"|authorization|session))=([^&\s\"'<>;,)]+)",
+    re.IGNORECASE,
+)
+"""A parameter whose name ends as those of secrets do, such as `sig`, `code`, `api-key`, `X-Amz-Signature`."""
+WORD = re.compile(r".{0,7}|[a-zA-Z]*|[0-9.]*")
+"""A value that may stand in any text, and not as a secret."""
 
 
 def keep_secret(names: Iterable[str]) -> None:
@@ -22,6 +35,20 @@ def keep_secret(names: Iterable[str]) -> None:
     if not _others.issuperset(names):
         _others.update(names)
         spellings.cache_clear()
+
+
+def secrets_in(url: str) -> dict[str, str]:
+    """What is secret in a URL's query, by the names of its parameters."""
+    return dict(QUERY.findall(url))
+
+
+def keep_query(url: str) -> None:
+    """From here on for this process: what is secret in a URL's query is so in every text."""
+    for name, value in secrets_in(url).items():
+        shown = f"{name}={value}" if WORD.fullmatch(value) else unquote(value)
+        if shown not in _in_urls:
+            _in_urls[shown] = name
+            spellings.cache_clear()
 
 
 @functools.cache
@@ -34,9 +61,10 @@ def spellings() -> tuple[tuple[str, str], ...]:
         name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name) or name in _others
     }
     tokens[CONTROL] = os.environ.get(CONTROL, "").partition("=")[2]
+    values = [*_in_urls.items(), *((value, name) for name, value in sorted(tokens.items(), reverse=True))]
     found = {
         spelt: f"[{name}]"
-        for name, value in sorted(tokens.items(), reverse=True)
+        for value, name in values
         if len(value) >= SHORTEST
         for spelt in (value, json.dumps(value)[1:-1], quote(value, safe=""), html.escape(value))
     }
@@ -44,10 +72,14 @@ def spellings() -> tuple[tuple[str, str], ...]:
 
 
 def redacted(text: str) -> str:
-    """The text with `[INFERSWARM_TOKEN]`, or another token's name, wherever that token stood."""
+    """The text with `[INFERSWARM_TOKEN]`, or another token's name, wherever that token stood.
+
+    >>> redacted("see https://x.example/embed?v=1&sig=0a1b")
+    'see https://x.example/embed?v=1&sig=[hidden]'
+    """
     for spelt, name in spellings():
         text = text.replace(spelt, name)
-    return text
+    return QUERY.sub(lambda found: f"{found[0].partition('=')[0]}=[hidden]", text) if "=" in text else text
 
 
 def quoted(text: str, most: int) -> str:

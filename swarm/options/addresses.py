@@ -1,16 +1,17 @@
 """Addresses as they are typed: `host:port`, or a URL whose scheme asks for TLS. No secret is quoted."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from swarm.errors import UsageError
+from users.redact import secrets_in
 
 SECURE = frozenset(("https", "grpcs"))
 SCHEMES = {"http": ("", "http", "https"), "grpc": ("", "grpc", "grpcs", "http", "https")}
-NO_SECRETS = (
-    "has a name, a password or a query in it, which would be kept in the study's files; leave it out, and"
-    " export a bearer token as INFERSWARM_TOKEN"
-)
+KEPT = "which would be kept in the study's files; leave it out, and export a bearer token as INFERSWARM_TOKEN"
+NO_SECRETS = f"has a name, a password or a query in it, {KEPT}"
+NO_USER = f"has a name or a password in it, {KEPT}"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,22 @@ def place_of(option: str, url: str, protocol: str = "http") -> Place:
     return Place(f"{bracketed}:{port}", parts.scheme in SECURE)
 
 
-def check_secrets(option: str, url: str) -> None:
-    """Raises UsageError where there may be a secret in a URL, without quoting it."""
-    if "@" in url or "?" in url:
+def check_secrets(option: str, url: str, page: bool = False) -> None:
+    """Raises UsageError where there may be a secret in a URL, without quoting it.
+
+    `page`: it is that of a page, whose query may have other things in it.
+    """
+    if "@" in url or (secrets_in(url) if page else "?" in url):
         raise UsageError(f"{option}: {NO_SECRETS}")
+
+
+def has_user(url: str) -> bool:
+    """Whether a name or a password stands before the host; an @ may also be of a path, or of a query.
+
+    >>> has_user("http://me:pw/d@gpu:1"), has_user("https://api.example/run/@cf/baai?for=a@b")
+    (True, False)
+    """
+    rest = url.partition("://")[2] or url
+    netloc = re.split("[/?#]", rest, maxsplit=1)[0]
+    # A password with a slash in it seems to end before it: what is left is no host with a port.
+    return "@" in rest and not re.fullmatch(r"(?:\[[^\]@]*\]|[^:@]*)(?::[0-9]*)?", netloc)

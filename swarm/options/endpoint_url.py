@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from swarm.errors import UsageError
-from swarm.options.addresses import NO_SECRETS, Place, place_of
+from swarm.options.addresses import NO_USER, Place, has_user, place_of
 from users.endpoint import Protocol
+from users.redact import redacted
 
 SERVICE, RPC, TRITON, V2 = "service", "rpc", "triton", "v2"
 """The backends of HTTP and gRPC services that files describe, and of servers that describe themselves."""
@@ -27,7 +28,7 @@ MODEL = re.compile(r"/([\w.:+=,~-]+)(?:/versions/([0-9]{1,18}))?/?", re.ASCII)
 OF_MODEL = (MODEL, "/siglip", "names no model; give /MODEL or /MODEL/versions/2 behind the port")
 TAILS = {
     SERVICE: (
-        re.compile(r"(?:/[!\"$-~]*)?"),
+        re.compile(r"(?:[/?][!\"$-~]*)?"),
         "/embed",
         "has a path that is none; give blanks, # and letters beyond ASCII as % and a code",
     ),
@@ -53,12 +54,12 @@ class Target(NamedTuple):
 
 def target_at(field: str, url: str) -> Target:
     """What the URL of an option or a field says. Raises ValueError."""
-    if "@" in url or "?" in url:
-        raise ValueError(f"{field}: {NO_SECRETS}")
+    if has_user(url):
+        raise ValueError(f"{field}: {NO_USER}")
     try:
         return target_of(url)
     except ValueError as error:
-        raise ValueError(f"{field}: {url:.80} {error}") from None
+        raise ValueError(f"{field}: {redacted(url):.80} {error}") from None
 
 
 def target_of(url: str) -> Target:
@@ -71,7 +72,8 @@ def target_of(url: str) -> Target:
     if scheme not in SCHEMES:
         raise ValueError(f"has no scheme that is known; give one of {', '.join(SCHEMES)}, such as {EXAMPLE}")
     backend, protocol = SCHEMES[scheme]
-    netloc, slash, path = rest.partition("/")
+    netloc = re.split("[/?]", rest, maxsplit=1)[0]
+    behind = rest[len(netloc) :]
     form, tail, fix = TAILS[backend]
     example = f"{scheme}://gpu-host:{8001 if protocol == 'grpc' else 8000}{tail}"
     bare = backend == SERVICE and not re.search(r":[^\]]*$", netloc)
@@ -79,11 +81,14 @@ def target_of(url: str) -> Target:
         place = placed(scheme.rpartition("+")[2], netloc, bare, protocol)
     except UsageError:
         raise ValueError(f"has no sound host and port; give them as in {example}") from None
-    found = form.fullmatch(slash + path)
+    if "?" in behind and backend != SERVICE:
+        raise ValueError(f"has a query, which only an HTTP service takes; leave it out, as in {example}")
+    found = form.fullmatch(behind)
     if not found:
         raise ValueError(f"{fix}, as in {example}")
     model, version = found.groups(default="") if found.re is MODEL else ("", "")
-    return Target(backend, protocol, place, slash + path, netloc if bare else "", model, version)
+    path = f"/{behind}" if behind.startswith("?") else behind
+    return Target(backend, protocol, place, path, netloc if bare else "", model, version)
 
 
 def placed(scheme: str, netloc: str, bare: bool, protocol: Protocol) -> Place:

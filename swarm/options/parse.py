@@ -204,6 +204,6 @@ def place(name: str, url: str) -> Place:
     """Where one of the URL options leads. Raises UsageError; a path is of metrics alone."""
     _, of = url_options()[name]
     if of == "metrics":
-        check_secrets(flag(name), url)
+        check_secrets(flag(name), url, page=True)
         return Place("", url.startswith("https://"))
     return place_of(flag(name), url, of)

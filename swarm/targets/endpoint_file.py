@@ -10,7 +10,7 @@ from typing import Any
 
 from reports.ledger.files import check_regular, parsed_toml, whole_file
 from swarm.errors import UsageError
-from swarm.options.addresses import check_secrets
+from swarm.options.addresses import NO_USER, has_user
 from swarm.options.endpoint_fields import (
     KEYS,
     METRICS,
@@ -33,6 +33,7 @@ from users.contract import Contract, Input, Layout
 from users.endpoint import FLOOR, Endpoint, Payload
 from users.errors import TargetError
 from users.inputs.preparation import CLIP, PRESETS, Preparation, preparation_of
+from users.redact import keep_query, redacted
 from users.tls import Security, SecurityError
 from users.transport.headers import SECRET, value_of
 
@@ -65,8 +66,8 @@ PAYLOADS: Mapping[Payload, frozenset[str]] = {
 
 def endpoint_of(argument: str, security: Security) -> Endpoint:
     """The endpoint of `NAME=TARGET`, as far as that describes it. Raises UsageError."""
-    if "://" in argument:
-        check_secrets("--endpoint", argument)
+    if "://" in argument and has_user(argument):
+        raise UsageError(f"--endpoint: {NO_USER}")
     name, equals, target = argument.partition("=")
     if not equals or "/" in name:
         raise UsageError(
@@ -92,8 +93,8 @@ def target_endpoint(name: str, target: str, security: Security) -> Endpoint:
         raise UsageError(str(error)) from None
     if found.backend in UNSAID:
         raise UsageError(
-            f"--endpoint {name}: {target:.80} does not say how {UNSAID[found.backend]} (examples/endpoints"
-            f" has one for each known server), or give a Triton's URL, such as {EXAMPLE}"
+            f"--endpoint {name}: {redacted(target):.80} does not say how {UNSAID[found.backend]}"
+            f" (examples/endpoints has one for each known server), or give a Triton's URL, such as {EXAMPLE}"
         )
     return discoverable(located(name, found, security), found, {}, "")
 
@@ -205,6 +206,7 @@ def declared(begun: Endpoint, target: Target, told: Mapping[str, Any], folder: s
     uses, repeats = asked_for(settings.get("body"), told, rpc)
     max_batch = told.get("max_batch", 0) or (0 if repeats else 1)
     dimension = settings.get("answer", {}).get("dimension", 0)
+    keep_query(target.path)
     made = replace(
         begun,
         payload=next((payload for payload, names in PAYLOADS.items() if names & uses), "json"),
@@ -297,9 +299,10 @@ def page_at(field: str, url: str) -> str:
     page = target_at(field, url)
     if page.backend != SERVICE:
         raise ValueError(
-            f"{field}: {url:.80} is not a valid URL; give one such as http://gpu-host:8002/metrics"
+            f"{field}: {redacted(url):.80} is not a valid URL; give one such as http://gpu-host:8002/metrics"
         )
     path = page.path if page.path.strip("/") else "/metrics"
+    keep_query(path)
     return f"{'https' if page.place.tls else 'http'}://{page.place.address}{path}"
 
 

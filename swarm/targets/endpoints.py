@@ -204,7 +204,7 @@ def metrics_url(option: str, url: str) -> str:
     >>> metrics_url("--onnx-metrics-url", "gpu-host:8012")
     'http://gpu-host:8012/metrics'
     """
-    check_secrets(option, url)
+    check_secrets(option, url, page=True)
     scheme, _, rest = url.rpartition("://")
     place, _, path = rest.partition("/")
     try:

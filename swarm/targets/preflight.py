@@ -17,7 +17,7 @@ from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.endpoints import flag_of
 from users.backends.registry import backend_of, codec_of, facts_of
 from users.endpoint import Endpoint
-from users.errors import RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
+from users.errors import REDIRECTS, RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
 from users.inputs.images import ImageSet
 from users.load.check import check_form, cosine, has_unit_rows
 from users.tls import OPEN
@@ -136,6 +136,8 @@ def plural_rows(reply: Reply) -> str:
 
 def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     """What is wrong with an endpoint that answers, but not its first request."""
+    if error.code.isdecimal() and int(error.code) in REDIRECTS:
+        return "redirects requests, which a study does not follow"
     if endpoint.protocol != "http" or not error.detail.startswith("HTTP 404"):
         return "answers, but does not embed a picture"
     fix = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"

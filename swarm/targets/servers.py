@@ -24,6 +24,7 @@ from users.backends.asking import stated, unread
 from users.backends.registry import backend_of, facts_of, has_floor
 from users.endpoint import Endpoint, is_loopback
 from users.inputs.images import ImageSet
+from users.redact import secrets_in
 from users.tls import SecurityError, control_header
 from users.transport.sockets import resolved
 
@@ -107,6 +108,11 @@ class Servers:
             self.targets[endpoint.name] = record_of(endpoint, addresses)
             if not endpoint.floor_of:
                 self._say(f"target {told(endpoint, addresses)}")
+            for name in secrets_in(endpoint.path):
+                self._say(
+                    f"{endpoint.name}: {name} in its url looks like a secret and is hidden in all output; a"
+                    " header with ${NAME} keeps it out of the file, too"
+                )
         asked = {}
         for endpoint in self.endpoints:
             if url := metrics.get(endpoint.shares):

@@ -12,7 +12,7 @@ from server.embedded import guard
 from server.triton import tritonserver
 from swarm.hosts import host
 from swarm.options import values
-from users import tls
+from users import redact, tls
 from users.errors import status_error
 from users.redact import CONTROL, VARIABLE, redacted, spellings
 
@@ -62,3 +62,30 @@ def test_of_the_secret_for_model_control_the_value_is_hidden(monkeypatch: pytest
     monkeypatch.setenv(CONTROL, f"control={TOKEN}=x")
     spellings.cache_clear()
     assert redacted(f"control: {TOKEN}=x, control") == f"control: [{CONTROL}], control"
+
+
+@pytest.fixture
+def no_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redact, "_in_urls", {})
+
+
+@pytest.mark.usefixtures("no_urls")
+@pytest.mark.parametrize(
+    ("query", "text", "shown"),
+    [
+        ("api-version=2024-02-01&dimensions=256", "2024-02-01, 256", "2024-02-01, 256"),
+        ("v=1&sig=aB3%2Fd0123", "bad aB3/d0123 in ?v=1&sig=aB3%2Fd0123", "bad [sig] in ?v=1&sig=[hidden]"),
+        ("code=abcDEF123456", "abcDEF123456 is unknown", "[code] is unknown"),
+        ("api-key=short1", "GET /embed?api-key=short1 is short1", "GET /embed?[api-key] is short1"),
+        (
+            "password=correcthorse",
+            "the correcthorse; ?password=correcthorse",
+            "the correcthorse; ?[password]",
+        ),
+        ("max_tokens=5120000000&tokenize=never-or-so", "5120000000 never-or-so", "5120000000 never-or-so"),
+        ("X-Amz-Signature=0123abcdef", "x&amp;X-Amz-Signature=9876", "x&amp;X-Amz-Signature=[hidden]"),
+    ],
+)
+def test_secrets_in_a_url_s_query(query: str, text: str, shown: str) -> None:
+    redact.keep_query(f"/embed?{query}")
+    assert redacted(text) == shown

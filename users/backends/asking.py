@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from users.backends.registry import backend_of
 from users.endpoint import Endpoint
@@ -94,7 +94,7 @@ def page_reader(
     parts = urlsplit(url)
     secured = parts.scheme == "https", security
     with closing(AdminConnection(parts.netloc, timeout_s, *secured, authority=authority)) as connection:
-        yield lambda: connection.get(parts.path)
+        yield lambda: connection.get(urlunsplit(("", "", *parts[2:])))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from users.backends.base import Backend, Facts
 from users.codecs.server_timing import NS
@@ -49,7 +49,7 @@ def counters(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
         connection = stack.enter_context(closing(opened))
 
         def read() -> dict[str, Any]:
-            page = connection.get(parts.path or "/metrics")
+            page = connection.get(urlunsplit(("", "", *parts[2:])) or "/metrics")
             return {"server": reading(page, told), **identity(page, STARTED)}
 
         yield read

@@ -23,7 +23,10 @@ def inflated(data: bytes | bytearray | memoryview, algorithm: str, largest: int)
     """The inverse, of an answer; no memory is set aside for more than `largest` bytes. Raises ValueError."""
     if algorithm not in WINDOW:
         raise ValueError(f"an answer in the encoding {algorithm!r:.40}, which was not asked for")
-    made = zlib.decompressobj(WINDOW[algorithm])
+    window = WINDOW[algorithm]
+    if algorithm == "deflate" and not has_zlib_head(data):
+        window = -zlib.MAX_WBITS  # as some servers send it, and as browsers read it
+    made = zlib.decompressobj(window)
     try:
         found = made.decompress(data, largest + 1)
     except zlib.error as error:
@@ -31,5 +34,25 @@ def inflated(data: bytes | bytearray | memoryview, algorithm: str, largest: int)
     if len(found) > largest:
         raise ValueError(f"a compressed answer of more than {largest:,} bytes")
     if not made.eof or made.unused_data:
-        raise ValueError(f"a compressed answer that {'goes on after its end' if made.eof else 'is cut off'}")
+        raise ValueError(
+            f"a compressed answer that {'goes on after its end' if made.eof else 'is cut off, or broken'}"
+        )
     return found
+
+
+def has_zlib_head(data: bytes | bytearray | memoryview) -> bool:
+    """Whether data begin as the zlib format does (RFC 1950, 2.2)."""
+    return len(data) > 1 and data[0] & 15 == zlib.DEFLATED and not (data[0] << 8 | data[1]) % 31
+
+
+def decoded(body: bytes | bytearray, encodings: str, largest: int) -> bytes | bytearray:
+    """A body as its server made it, by its Content-Encoding, asked for or not. Raises ValueError.
+
+    >>> decoded(deflated(b"a vector", "gzip"), "X-GZIP, identity", 8)
+    b'a vector'
+    """
+    for name in reversed(encodings.lower().split(",")):  # the last one was applied last
+        algorithm = name.strip().removeprefix("x-")
+        if body and algorithm not in ("", "identity"):
+            body = inflated(body, algorithm, largest)
+    return body

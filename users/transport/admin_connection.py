@@ -10,7 +10,7 @@ import json
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,11 +18,13 @@ import gevent
 import grpc
 from geventhttpclient import HTTPClient
 
+from users.codecs.packing import decoded
 from users.endpoint import Endpoint, name_in
 from users.errors import RequestError, StatusError, TargetError, status_error, translated
 from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header, own_variable
 from users.transport.headers import headers_of
 from users.transport.http_library import one_connection
+from users.transport.size_limits import LARGEST_BYTES
 
 PATIENCE_S = 5.0
 Read = Callable[[], dict[str, Any]]
@@ -36,10 +38,11 @@ _OPTION = getattr(socket, "TCP_USER_TIMEOUT", None)
 
 @dataclass(frozen=True)
 class Told:
-    """An answer: its status and its text."""
+    """An answer: its status, its text, and its headers (names in lower case)."""
 
     status: int
     text: str
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -100,7 +103,9 @@ class AdminConnection:
         """The answer's text. Raises RequestError, on any status but 200 too."""
         told = self.ask("GET", path)
         if not told.ok:
-            raise status_error(told.status, told.text.encode())
+            scheme = "https" if self._tls else "http"
+            url = f"{scheme}://{self._headers.get('Host', self._place.netloc)}{path}"
+            raise status_error(told.status, told.text.encode(), told.headers, url)
         return told.text
 
     def get_json(self, path: str) -> Any:
@@ -127,7 +132,9 @@ class AdminConnection:
                 self.close()
                 self._client = self._new_client()
                 raise
-            return Told(response.status_code, data.decode())
+            headers = {name.lower(): value for name, value in response.items()}
+            body = decoded(data, headers.get("content-encoding", ""), LARGEST_BYTES)
+            return Told(response.status_code, body.decode(), headers)
 
     def close(self) -> None:
         """Close the connection."""

@@ -10,9 +10,10 @@ from typing import ClassVar
 import gevent
 
 from users.codecs.base import PreparedRequest
-from users.codecs.packing import inflated
+from users.codecs.packing import decoded
 from users.endpoint import Endpoint
-from users.errors import status_error
+from users.errors import reading_error, status_error
+from users.redact import keep_query
 from users.transport.base import Reply, Transport
 from users.transport.connections import PER_REQUEST, Borrowed, RefCounted
 from users.transport.headers import headers_of
@@ -115,6 +116,7 @@ class HttpTransport(Transport):
         made_by = LibraryConnection if self.by_library else HttpConnection
         size = self.channels.size
         self._path, self._success = self.codec.path, self.codec.success
+        keep_query(self._path)
         if size:
             self._connection = BorrowedConnections(made_by, self.endpoint, self.timeout_s, size)
         else:
@@ -126,12 +128,20 @@ class HttpTransport(Transport):
         assert self._connection is not None, "call open() before send()"
         answer = self._connection.post(self._path, prepared)
         received_ns, size = time.perf_counter_ns(), len(answer.body)
-        encoding = answer.headers.get("content-encoding", "").lower()
-        if self.codec.compression and encoding not in ("", "identity"):
-            answer.body = inflated(answer.body, encoding, prepared.largest_reply)
+        if encodings := answer.headers.get("content-encoding"):
+            try:
+                answer.body = decoded(answer.body, encodings, prepared.largest_reply)
+            except ValueError:
+                if answer.status in self._success:
+                    raise
+                answer.body = b""  # the status says more
         if answer.status not in self._success:
-            raise status_error(answer.status, bytes(answer.body), answer.headers)
-        embeddings = self._vectors(answer)
+            url = self.endpoint.url(self._path)
+            raise status_error(answer.status, bytes(answer.body), answer.headers, url)
+        try:
+            embeddings = self._vectors(answer)
+        except Exception as error:
+            raise reading_error(error, answer.status, bytes(answer.body)) from error
         answer.phases_ns["decode"] = time.perf_counter_ns() - received_ns
         return Reply(embeddings, size, answer.phases_ns, self.codec.server_ns(answer))
 

@@ -18,6 +18,7 @@ from users.contract import Contract, Input
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.inputs.preparation import CLIP, PRESETS
+from users.redact import redacted
 from users.tls import OPEN, Security
 
 JPEG = Input("image", "BYTES", (1,), "jpeg")
@@ -80,6 +81,23 @@ def test_urls(target: str, backend: str, protocol: str, address: str, tls: bool,
     assert made == target_endpoint("mine", target, Security(ca="ca.pem"))
 
 
+@pytest.mark.parametrize(
+    ("url", "path", "page"),
+    [
+        ("http://gpu:1/openai/emb?api-version=2024-02-01", "/openai/emb?api-version=2024-02-01", ""),
+        ("https://api.example?v=1&key=s3cr3t-value", "/?v=1&key=s3cr3t-value", ""),
+        ("http://gpu:1/run/@cf/baai?for=a@b", "/run/@cf/baai?for=a@b", ""),
+        ("http://gpu:1/x", "/x", "http://gpu:2/metrics?format=prometheus"),
+    ],
+)
+def test_a_url_keeps_its_query(tmp_path: Path, url: str, path: str, page: str) -> None:
+    times = f'[times.metrics]\nurl = "{page}"\nqueue = "wait ms"' if page else ""
+    made = read(tmp_path, LEAST.replace("http://gpu:7997/embeddings", url) + times)
+    assert codec_named(made.codec)(made).path == path
+    assert made.settings.get("times", {}).get("metrics", {}).get("url", "") == page
+    assert "s3cr3t-value" not in redacted(f"POST {made.path}")
+
+
 def test_a_token_is_sent_to_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INFERSWARM_MINE_TOKEN", "abc")
     assert endpoint_of("mine=v2+http://gpu:1/m", OPEN).security.token == "INFERSWARM_MINE_TOKEN"
@@ -100,7 +118,9 @@ def test_a_token_is_sent_to_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None
         ("mine=triton+http://gpu/m", "mine: triton+http://gpu/m has no sound host and port; give them as"),
         ("mine=v2+grpc://gpu:1", "mine: v2+grpc://gpu:1 names no model; give /MODEL or /MODEL/versions/2 "),
         ("mine=v2+grpc://gpu:1/a/b", "mine: v2+grpc://gpu:1/a/b names no model; give /MODEL or /MODEL/"),
-        ("mine=v2+http://me:pw@gpu:1/m", ": has a name, a password or a query in it, which would be kept"),
+        ("mine=v2+http://me:pw@gpu:1/m", ": has a name or a password in it, which would be kept"),
+        ("mine=v2+http://me:p/w@gpu:1/m", ": has a name or a password in it, which would be kept"),
+        ("mine=v2+http://gpu:1/m?key=s3cr3t", "mine: v2+http://gpu:1/m?key=[hidden] has a query, which only"),
         ("mine=nowhere.toml", "mine: nowhere.toml: cannot be read (No such file or directory); give a TOML"),
     ],
 )
@@ -305,7 +325,8 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         ('url = "gpu:1"', "field url: gpu:1 has no scheme that is known; give one of http"),
         ('url = "http://gpu:1/a b"', "field url: http://gpu:1/a b has a path that is none; give blanks"),
         ('url = "http://:1/a"', "field url: http://:1/a has no sound host and port; give them as in"),
-        ('url = "http://me:pw@gpu:1/"', "field url: has a name, a password or a query in it, which would be"),
+        ('url = "http://me:pw@gpu:1/"', "field url: has a name or a password in it, which would be"),
+        ('url = "http://me:p/w@gpu:1/"', "field url: has a name or a password in it, which would be"),
         ('url = "grpc://gpu:1/x"', "field url: grpc://gpu:1/x has a path, and gRPC has none; give what is c"),
         ('url = "http://gpu:1/x"', "field body: is missing; give what a request holds, such as json = "),
         ('url = "http://gpu:1/x"\nbody = { json = ["$text"] }', "field answer: is missing; give where its v"),

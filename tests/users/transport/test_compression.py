@@ -3,20 +3,23 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.users.http2.callers import Asked, Listener, Plain, ended
 from tests.users.http2.peer import framed, head, message, trailers
-from tests.users.slow_server import answer_of, serving
+from tests.users.slow_server import Server, answer_of, serving
 from tests.users.transport.test_http_response import Says
 from tests.users.ways import codec_at
 from users.codecs.base import PreparedRequest
 from users.codecs.v2_http import V2Http
 from users.endpoint import Endpoint
-from users.errors import RequestError
+from users.errors import ErrorKind, RequestError
 from users.http2.frames import DATA
+from users.transport.admin_connection import AdminConnection
 from users.transport.transports import client
 
 pytestmark = pytest.mark.system
@@ -106,7 +109,11 @@ VECTORS = b'{"outputs":[{"name":"embedding","shape":[1,2],"datatype":"FP32","dat
         ("gzip", BOMB, "gzip", "bad-reply"),
         ("gzip", gzip.compress(VECTORS)[:-3], "gzip", "bad-reply"),
         ("gzip", VECTORS, "br", "bad-reply"),
-        ("", gzip.compress(VECTORS), "gzip", "bad-reply"),
+        ("", gzip.compress(VECTORS), "gzip", None),
+        ("", zlib.compress(VECTORS), "deflate", None),
+        ("", zlib.compress(VECTORS, wbits=-zlib.MAX_WBITS), "deflate", None),
+        ("", gzip.compress(zlib.compress(VECTORS)), "deflate, x-gzip", None),
+        ("", VECTORS, "zstd", "in the encoding 'zstd', which was not asked for"),
     ],
 )
 def test_answers_over_http(
@@ -128,10 +135,64 @@ def test_answers_over_http(
     assert reply.response_bytes == len(body)
 
 
-def test_a_compressed_refusal_is_read() -> None:
-    refused = answer_of(gzip.compress(b"no such model"), **{"Content-Encoding": "gzip"})
+@pytest.mark.parametrize(("encoding", "said"), [("gzip", "HTTP 400 no such model"), ("br", "HTTP 400$")])
+def test_a_compressed_refusal_is_read(encoding: str, said: str) -> None:
+    refused = answer_of(gzip.compress(b"no such model"), **{"Content-Encoding": encoding})
     with serving(Says([refused.replace(b"200 OK", b"400 Bad Request")])) as server:
         codec = codec_at(V2Http, f"127.0.0.1:{server.port}")
-        codec.compression = "gzip"
-        with client(codec, 10) as user, pytest.raises(RequestError, match="HTTP 400 no such model"):
+        with client(codec, 10) as user, pytest.raises(RequestError, match=said):
             user.send(PreparedRequest(b"asked", (0,)))
+
+
+def test_what_is_asked_of_a_server_may_come_compressed() -> None:
+    def answers(_: Server, peer: Any) -> None:
+        peer.recv(65536)
+        peer.sendall(answer_of(gzip.compress(b'{"ready": true}'), **{"Content-Encoding": "gzip"}))
+
+    with (
+        serving(answers) as server,
+        closing(AdminConnection(f"127.0.0.1:{server.port}", 10)) as asks,
+    ):
+        assert asks.get_json("/") == {"ready": True}
+
+
+LOCATION = "/v1/embed/?sig=0a1b2c3d"
+
+
+@pytest.mark.parametrize("by_library", [False, True])
+@pytest.mark.parametrize(
+    ("status", "named", "body", "said"),
+    [
+        (
+            307,
+            {"Location": LOCATION},
+            b"",
+            "HTTP 307; it redirects to http://{at}/v1/embed/?sig=[hidden]; giv",
+        ),
+        (308, {"Location": "https://b.example/"}, b"", "HTTP 308; it redirects to https://b.example/; give"),
+        (
+            302,
+            {"Location": "other"},
+            b"moved",
+            "HTTP 302 moved; it redirects to http://{at}/v2/models/m/other;",
+        ),
+        (301, {}, b"", "HTTP 301; it redirects without saying where"),
+        (200, {}, b'{"error": "out of memory"}', 'HTTP 200 {"error": "out of memory"}; '),
+        (200, {}, b'{"detail": [{"loc": ["body"]}]}', 'HTTP 200 {"detail": [{"loc": ["body"]}]}; '),
+        (200, {}, b"<html>\x1b[31mSign in</html>", "HTTP 200 <html> [31mSign in</html>; "),
+        (200, {}, b"null", "HTTP 200 null; "),
+        (200, {}, b"", "HTTP 200 with an empty body"),
+        (200, {}, b'{"outputs": [[1.25, 2.5]]}', "an answer of another form than expected"),
+    ],
+)
+def test_an_answer_without_vectors_fails_in_its_own_words(
+    status: int, named: dict[str, str], body: bytes, said: str, by_library: bool
+) -> None:
+    answer = answer_of(body, **named).replace(b"200 OK", f"{status} Any".encode())
+    with serving(Says([answer])) as server:
+        codec = codec_at(V2Http, f"127.0.0.1:{server.port}")
+        codec.vectors_by_library = codec.vectors  # type: ignore[method-assign]
+        with client(codec, 10, by_library=by_library) as user, pytest.raises(RequestError) as caught:
+            user.send(PreparedRequest(b"asked", (0,)))
+    assert caught.value.kind is ErrorKind.BAD_REPLY
+    assert caught.value.detail.startswith(said.format(at=codec.endpoint.address) if status > 300 else said)

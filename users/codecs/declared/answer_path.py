@@ -15,7 +15,6 @@ import orjson
 from numpy.typing import NDArray
 
 from users.codecs.embed import rows_of
-from users.redact import quoted
 
 FORM = re.compile(r"\.?(?:[^.\[\]]+|\[\d{0,6}\])(?:\.[^.\[\]]+|\[\d{0,6}\])*")
 STEP = re.compile(r"\[(\d*)\]|([^.\[\]]+)")
@@ -253,5 +252,4 @@ def parsed(body: bytes | bytearray, content_type: str = "") -> Any:
     except orjson.JSONDecodeError:
         if b"NaN" in body or b"Infinity" in body:  # TensorFlow Serving writes them, though JSON has none
             return json.loads(body)
-        start = quoted(body[:240].decode("utf-8", "replace"), 60)
-        raise ValueError(f"the answer is not JSON ({content_type or 'no Content-Type'}): {start}") from None
+        raise ValueError(f"the answer is not JSON ({content_type or 'no Content-Type'})") from None

@@ -202,7 +202,7 @@ def test_rows_in_one_value_are_as_many_as_they_are() -> None:
 
 def test_an_answer_that_is_no_json() -> None:
     reader = AnswerReader({"vectors": "a"})
-    with pytest.raises(ValueError, match=r"^the answer is not JSON \(text/html\): <html> Busy </html>$"):
+    with pytest.raises(ValueError, match=r"^the answer is not JSON \(text/html\)$"):
         reader(b"<html>\nBusy\n</html>", "text/html")
 
 

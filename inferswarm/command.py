@@ -39,7 +39,10 @@ def main(argv: list[str] | None = None) -> int:
         print(f"inferswarm {version('inferswarm')}")
         return 0
     if words[0] not in COMMANDS:
-        print(f"inferswarm: {words[0]} is not a command: give one of {', '.join(COMMANDS)}", file=sys.stderr)
+        from reports.format import one_line
+
+        why = one_line(f"{words[0]} is not a command: give one of {', '.join(COMMANDS)}")
+        print(f"inferswarm: {why}", file=sys.stderr)
         return USAGE
     if words[0] == "locust":
         return with_locust.main(words[1:])

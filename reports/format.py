@@ -111,8 +111,15 @@ def moment(utc: str) -> str:
 
 
 def plain(text: object) -> str:
-    """Text on one line, without control or direction-changing characters."""
-    return "".join(char if char.isprintable() else " " for char in str(text))
+    """Text on one line: what a terminal obeys, or what turns its direction, is escaped; any blank is one."""
+    return "".join(
+        char if char.isprintable() else " " if char.isspace() else escape(char) for char in str(text)
+    )
+
+
+def escape(char: str) -> str:
+    """A character as Python writes it: `\\x1b`."""
+    return repr(char)[1:-1]
 
 
 def plain_lines(text: object) -> str:
@@ -125,7 +132,7 @@ def one_line(sentence: str) -> str:
 
     What no terminal should be told is escaped, and the middle left out where it is long.
     """
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in _middle_out(sentence))
+    shown = "".join(char if char.isprintable() else escape(char) for char in _middle_out(sentence))
     return _middle_out(shown)
 
 

@@ -1,14 +1,15 @@
-"""Redaction of the tokens in what our processes print, log and save."""
+"""Tokens, and what a terminal obeys, are kept out of what our processes print, log and save."""
 
 from locust.runners import Runner
 
 import logging
-import shutil
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from reports.format import plain_lines
 from reports.ledger.ledger import LedgerWriter, Record
 from users.redact import redacted, spellings
 
@@ -16,29 +17,39 @@ OURS = frozenset(("kind", "cell", "phase", "event", "when", "status", "code", "w
 """Fields of a ledger by which its lines belong together, and such that hold no words."""
 
 
-def redact_output() -> None:
-    """From here on; a process without a token is unaffected. Calling it twice is harmless."""
-    if not spellings() or isinstance(sys.stdout, Redacting):
-        return
-    sys.stdout, sys.stderr = Redacting(sys.stdout), Redacting(sys.stderr)
-    made = logging.getLogRecordFactory()
-    formatter = logging.Formatter()
+def guard_output() -> None:
+    """From here on: nothing that is logged, or written to stderr, tells a terminal anything or has a token.
 
-    def make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        record = made(*args, **kwargs)
-        try:
-            text = record.getMessage()
-        except Exception:
-            # Logged with arguments that do not fit: its handler says so, and its caller goes on.
-            return record
-        if (shown := redacted(text)) != text:
-            record.msg, record.args = shown, ()
-        if record.exc_info:
+    What is printed has no tokens. Calling it again is harmless, and takes in tokens named since.
+    """
+    logging.setLogRecordFactory(GuardedRecord)
+    if not isinstance(sys.stderr, GuardedStream):
+        sys.stderr = GuardedStream(sys.stderr, guarded)
+    if spellings() and not isinstance(sys.stdout, GuardedStream):
+        sys.stdout = GuardedStream(sys.stdout, redacted)
+
+
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+"""Python's own, from 3.13 on, in tracebacks and in how a command is used."""
+
+
+def guarded(text: str) -> str:
+    """A text of several lines, whoever said it, as a terminal and a log may have it."""
+    return plain_lines(redacted(_COLOUR.sub("", text)))
+
+
+class GuardedRecord(logging.LogRecord):
+    """A line of any log, Locust's too: what a peer or a server said in it is escaped and redacted."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.exc_info:
             # What a handler writes of it: formatters take what is there already.
-            record.exc_text = redacted(formatter.formatException(record.exc_info))
-        return record
+            self.exc_text = guarded(logging.Formatter().formatException(self.exc_info))
 
-    logging.setLogRecordFactory(make_record)
+    def getMessage(self) -> str:
+        """As handlers write it."""
+        return guarded(super().getMessage())
 
 
 def redact_exceptions(runner: Runner) -> None:
@@ -51,15 +62,15 @@ def redact_exceptions(runner: Runner) -> None:
     runner.log_exception = log_exception  # type: ignore[method-assign]
 
 
-class Redacting:
-    """A stream that is written to through `redacted`, and otherwise itself."""
+class GuardedStream:
+    """A stream that is written to through a function, and otherwise itself."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, guard: Callable[[str], str]) -> None:
+        self._stream, self._guard = stream, guard
 
     def write(self, text: str) -> int:
         """As a stream's own; the length is that of the text as it was given."""
-        self._stream.write(redacted(text))
+        self._stream.write(self._guard(text))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:
@@ -88,13 +99,10 @@ def redacted_texts(value: Any) -> Any:
     return [redacted_texts(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def copy_redacted(source: str, target: str) -> None:
+def copy_guarded(source: str, target: str) -> None:
     """Copy a log, for `shutil.copytree`: servers and libraries write them, too."""
-    if not spellings():
-        shutil.copy2(source, target)
-        return
     with (
-        Path(source).open(encoding="utf-8", errors="surrogateescape", newline="") as lines,
-        Path(target).open("w", encoding="utf-8", errors="surrogateescape", newline="") as copied,
+        Path(source).open(encoding="utf-8", errors="backslashreplace") as lines,
+        Path(target).open("w", encoding="utf-8") as copied,
     ):
-        copied.writelines(map(redacted, lines))
+        copied.writelines(map(guarded, lines))

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from reports.format import counted, plural
+from reports.format import counted, plain, plural
 from reports.gates.baseline import baseline_text, incomplete
 from reports.gates.source import Counting, GateSource, source_of
 from reports.render.console import NOT_TOLD, OK, refused
@@ -48,7 +48,7 @@ def baseline(arguments: argparse.Namespace) -> int:
     text, told = baseline_text(studies), _told(source_of(studies))
     with writing(file, "name another --out"):
         write_whole(file, text)
-    print(f"{file}: {told}, {counted(len(text.encode()))} bytes")
+    print(f"{plain(file)}: {told}, {counted(len(text.encode()))} bytes")
     return OK
 
 

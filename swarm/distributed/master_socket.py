@@ -30,7 +30,7 @@ import gevent
 import zmq.green as zmq
 from zmq.error import ZMQError
 
-from reports.format import plain_lines
+from reports.format import plain, plain_lines
 from reports.ledger.records import MOST_WORKERS
 from swarm.distributed.protocol import (
     RECORDS,
@@ -50,7 +50,7 @@ MOST_BYTES, MOST_OF_A_STRANGER = 4 << 20, 1 << 16
 MOST_WAITING = 8
 """Messages of one peer that may wait to be read; further ones wait at the sender."""
 MOST_ID = 255
-"""Characters of a worker's id: Locust's are a host name plus 33."""
+"""Characters of a worker's id, and of a message's type: Locust's ids are a host name plus 33."""
 MOST_NAMES, MOST_KEYS, LONGEST_MS = 5_000, 5_000, 86_400_000
 SILENT_S = 120.0
 """Locust gives up on a worker after a minute at most."""
@@ -229,6 +229,10 @@ class MasterSocket(Server):
             raise RefusedMessage("a message under another worker's name")
         if message.type not in (READY, ASKS_FILES) and not known:
             raise RefusedMessage("a message from an unknown worker")
+        if len(message.type) > MOST_ID:
+            raise RefusedMessage("not a Locust message")
+        # Locust logs a type that it does not know.
+        message.type = plain(message.type)
         if message.type != RECORDS:
             message.data = safe_for_terminals(message.data)
         if not FORMS.get(message.type, lambda _: True)(message.data):

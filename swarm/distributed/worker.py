@@ -27,7 +27,7 @@ from swarm.distributed.worker_cell import (
     user_classes_of,
 )
 from swarm.errors import StudyError, SwarmError
-from swarm.redaction import redact_output
+from swarm.redaction import guard_output
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet, load_images
 from users.inputs.pictures import ImageSetError
@@ -93,7 +93,7 @@ class Worker:
             traceback.print_exc()
             reply = {"error": redacted(f"{type(error).__name__}: {error}")}
         if Sender.is_worker:  # headers may have named further secrets
-            redact_output()
+            guard_output()
         self._runner.send_message(REPLY, {"seq": data["seq"], **reply})
 
     def _do_study(self, data: dict[str, Any]) -> dict[str, Any]:

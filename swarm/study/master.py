@@ -38,7 +38,7 @@ from swarm.plan.cell import Cell
 from swarm.plan.estimate import in_words
 from swarm.plan.matrix import Size, StudyDefinition
 from swarm.plan.schedule import Schedule, painted
-from swarm.redaction import redact_output
+from swarm.redaction import guard_output
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
 from swarm.sampling.machine import ServerMemory
 from swarm.sampling.sampler import GpuSources, Sampler, open_sources
@@ -119,7 +119,7 @@ class Master:
         Gate.of(options, self._say)
         self._launch.check_links(options.links)
         own = own_endpoints(options)
-        redact_output()
+        guard_output()
         asked = chosen(self._study.endpoints, options, own)
         make_folder(Path(options.results_dir))
         try:
@@ -344,7 +344,7 @@ class Master:
             shown = plain_lines(text)
             print(painted(shown) if sys.stdout.isatty() else shown, flush=True)
         else:
-            logger.info(plain_lines(text))
+            logger.info(text)
 
 
 def live_page(web_ui: Any) -> "LivePage | None":

@@ -19,7 +19,7 @@ from swarm.locust_patches.patches import keep_run_time_out, tune_locust
 from swarm.locust_patches.signals import obey_signals_on_worker, send_workers_home
 from swarm.options.parse import add_options
 from swarm.plan.matrix import StudyDefinition
-from swarm.redaction import redact_exceptions, redact_output
+from swarm.redaction import guard_output, redact_exceptions
 from swarm.study.master import Master
 from swarm.targets.endpoints import FIVE
 from users.transport.headers import Sender
@@ -49,7 +49,7 @@ class StudyShape(StudyDefinition, LoadTestShape):
 
 def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
     """Locust builds a parser, before all else: add our options."""
-    redact_output()
+    guard_output()
     tune_locust()
     add_options(parser)
     bind_loopback(parser)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.format import plain, plain_lines
 from swarm.errors import UsageError
 from swarm.options.model import DESCRIBED, TLS, Options, flag, known_options
 from swarm.options.parse import add, parsed_as, resolve
-from swarm.redaction import redact_output
+from swarm.redaction import guard_output
 from swarm.targets.discover import described, own_endpoints
 from swarm.targets.preflight import first_reply, verdict
 from users.backends.asking import read_counters, unread
@@ -62,14 +63,19 @@ def main(argv: list[str]) -> int:
     except ImageSetError as error:
         raise UsageError(str(error)) from error
     endpoints = own_endpoints(options)
-    redact_output()
+    guard_output()
     (endpoint,) = described(endpoints, options)
     answers = asked(endpoint, images)
-    print("\n".join([f"{name}: {target}", *lines(answers), "", command(f"{name}={target}", options)]))
+    tell("\n".join([f"{name}: {target}", *lines(answers), "", command(f"{name}={target}", options)]))
     if parsed.out:
         write(Path(parsed.out), target, answers)
-        print(f"\nWritten to {parsed.out}: edit it, and use it with --endpoint NAME={parsed.out}")
+        tell(f"\nWritten to {parsed.out}: edit it, and use it with --endpoint NAME={parsed.out}")
     return 0
+
+
+def tell(text: str) -> None:
+    """Print a sentence, in which there may be a server's words."""
+    print(plain_lines(text))
 
 
 def is_named(target: str) -> bool:
@@ -111,15 +117,15 @@ def options_of(parsed: argparse.Namespace, endpoint: str) -> Options:
 
 def asked(endpoint: Endpoint, images: ImageSet) -> Probed:
     """One item, then two in one request. Raises UsageError where the first is not embedded."""
-    first = verdict(endpoint, images, print)
+    first = verdict(endpoint, images, tell)
     endpoint = first.endpoint
-    one, took_ns = first_reply(endpoint, images, 1, print)
+    one, took_ns = first_reply(endpoint, images, 1, tell)
     two: Reply | str = "it takes one item per request"
     second: Reply | None = None
     if endpoint.contract.max_batch != 1:
         try:
-            two = first_reply(endpoint, images, 2, print)[0]
-            second = first_reply(endpoint, images, 1, print, start=1)[0]
+            two = first_reply(endpoint, images, 2, tell)[0]
+            second = first_reply(endpoint, images, 1, tell, start=1)[0]
         except RequestError as error:
             two = f"refused ({error}); set max_batch = 1"
     return Probed(endpoint, one, min(took_ns, first.took_ns), two, second)
@@ -147,7 +153,7 @@ def lines(found: Probed) -> Iterator[str]:
 
 def row(name: str, text: str) -> str:
     """One line."""
-    return f"  {name:<14} {text}"
+    return f"  {name:<14} {plain(text)}"
 
 
 def input_text(one: Input, endpoint: Endpoint) -> str:

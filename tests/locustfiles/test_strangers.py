@@ -13,7 +13,9 @@ import zmq.green as zmq
 
 from swarm.distributed.master_socket import MOST_BYTES
 from tests.locustfiles.conftest import StartService
+from tests.locustfiles.console import study
 from tests.locustfiles.test_workers import codes, distributed, wait_until_measuring
+from tests.processes import free_port, wait_until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -60,3 +62,23 @@ def test_what_strangers_send_to_the_masters_port_changes_no_study(
     assert {record["worker"] for record in master.ledger() if record["kind"] == "window"} == {"w0"}
     assert master.text.count("the master's port got not a Locust message") == 1
     assert "Traceback" not in master.text
+
+
+OBEYED = "\x1b]0;owned\x07\x9b2J\x7f\u202e"
+
+
+def test_words_of_a_peer_reach_the_masters_terminal_and_its_log_escaped(
+    start_service: StartService, tmp_path: Path, stranger: zmq.Socket[bytes]
+) -> None:
+    port, file = str(free_port()), tmp_path / "locust.log"
+    ways = ("--master", "--expect-workers", "2", "--master-bind-port", port, "--logfile", str(file))
+    master = study(tmp_path, "--pytorch-url", f"127.0.0.1:{start_service()}", *ways)
+    wait_until(lambda: file.exists() and "Waiting for workers" in file.read_text(), 60, lambda: master.text)
+    stranger.connect(f"tcp://127.0.0.1:{port}")
+    for kind, data in (("client_ready", "2.47.0"), (OBEYED, None), ("exception", {"msg": OBEYED})):
+        stranger.send(msgpack.dumps([kind, data, "evil"]))
+    wait_until(lambda: "Unknown message type" in file.read_text(), 20, lambda: master.text)
+    master.end()
+    text = file.read_text() + master.text
+    assert r"evil (index 0): \x1b]0;owned\x07\x9b2J\x7f\u202e" in text
+    assert {char for char in text if not char.isprintable()} == {"\n"}

@@ -110,6 +110,6 @@ def test_three_significant_digits() -> None:
 
 def test_foreign_text_is_made_harmless() -> None:
     assert ms(None) == "–"
-    assert plain("a\nb\x1b[2J\u202ec") == "a b [2J c"
+    assert plain("a\nb\x1b[2J\u202ec") == r"a b\x1b[2J\u202ec"
     assert escaped("@octocat, a@b, @ c, #12") == r"@&#8203;octocat, a@&#8203;b, @ c, \#&#8203;12"
     assert escaped("a|b\n<b>&`*_[x](y)") == r"a\|b &lt;b&gt;&amp;\`\*\_\[x\](y)"

@@ -1,7 +1,6 @@
 """What is printed, logged, kept and shown by a process that has a token."""
 
 import json
-import logging
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,16 +11,17 @@ from typing import Any
 import pytest
 from flask import Flask, Response
 
-from swarm.redaction import RedactedLedger, copy_redacted, redact_exceptions
+from swarm.redaction import RedactedLedger, copy_guarded, redact_exceptions
 from swarm.web.page import open_page
 from tests.swarm.web_stand import web_ui
 from users.redact import spellings
 
+ROOT = Path(__file__).parents[2]
 TOKEN, HIDDEN = "a-token-of-some-length", "[INFERSWARM_TOKEN]"
 SAYS = """
 import logging, sys, traceback
-from swarm.redaction import redact_output
-redact_output(); redact_output()
+from swarm.redaction import guard_output
+guard_output(); guard_output()
 logging.basicConfig(stream=sys.stdout)
 token = "a-token-of-some-length"
 print("printed", token); print("to stderr", token, file=sys.stderr)
@@ -53,13 +53,47 @@ def test_nothing_that_a_process_says_has_it(token: None) -> None:
         assert f"{words} {HIDDEN}" in done.stderr
 
 
+LOGS = """
+import logging, sys, traceback
+import locust.log
+from swarm.redaction import guard_output
+guard_output(); guard_output()
+locust.log.setup_logging("INFO", *sys.argv[1:])
+words = "\\x1b]0;t\\x07\\x9b2J\\x7f\\x00\\r\\u202e\\u2066\\ud800"
+logging.warning("as an argument %s %d", words, 7)
+logging.getLogger("locust.runners").warning(f"in a message {words}\\nanother line, größer")
+logging.getLogger("a.library").error("with a stack", stack_info=True)
+try:
+    raise ValueError(words)
+except ValueError:
+    logging.getLogger("locust.user").exception("caught"); traceback.print_exc()
+print(logging.getLogger("root").handlers[-1].logs, file=sys.stderr)
+raise RuntimeError(words)
+"""
+SHOWN = r"\x1b]0;t\x07\x9b2J\x7f\x00 \u202e\u2066\ud800"
+
+
 @pytest.mark.system
-def test_without_a_token_nothing_is_in_the_way() -> None:
-    code = "import sys; from swarm.redaction import *; old = sys.stdout; redact_output(); "
+@pytest.mark.parametrize("to_file", [False, True])
+def test_nothing_that_is_logged_tells_a_terminal_anything(tmp_path: Path, to_file: bool) -> None:
+    file = tmp_path / "locust.log"
+    argv = [sys.executable, "-c", LOGS, *([str(file)] if to_file else [])]
+    done = subprocess.run(argv, capture_output=True, check=False, cwd=ROOT)
+    text = done.stderr.decode() + (file.read_text() if to_file else "")
+    assert {char for char in text if not char.isprintable()} == {"\n"}
+    for words in ("as an argument", "in a message", "ValueError:", "RuntimeError:"):
+        assert f"{words} {SHOWN}" in text, text
+    assert "\nanother line, größer" in text
+    assert text.count("Traceback (most recent call last)") >= 3
+    assert done.stdout == b""
+
+
+@pytest.mark.system
+def test_without_a_token_nothing_is_in_the_way_of_what_is_printed() -> None:
+    code = "import sys; from swarm.redaction import *; old = sys.stdout; guard_output(); "
     code += "print(sys.stdout is old)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "True\n"
-    assert logging.getLogRecordFactory() is logging.LogRecord
 
 
 def test_what_workers_code_raised(token: None) -> None:
@@ -76,9 +110,9 @@ def test_ledgers_and_copied_logs(token: None, tmp_path: Path) -> None:
     ledger.close()
     kept = f'{{"reason":"<{HIDDEN}>","told":[{{"of":["{HIDDEN}"]}}]}}\n'
     assert (tmp_path / "ledger.jsonl").read_text() == kept
-    (tmp_path / "log").write_bytes(b"\xff a line\r\n" + TOKEN.encode() + b"\n")
-    copy_redacted(str(tmp_path / "log"), str(tmp_path / "copy"))
-    assert (tmp_path / "copy").read_bytes() == b"\xff a line\r\n" + HIDDEN.encode() + b"\n"
+    (tmp_path / "log").write_bytes(b"\xff a line\r\n" + TOKEN.encode() + b"\x1b[2J\n")
+    copy_guarded(str(tmp_path / "log"), str(tmp_path / "copy"))
+    assert (tmp_path / "copy").read_text() == f"\\xff a line\n{HIDDEN}\\x1b[2J\n"
 
 
 @pytest.mark.parametrize("token", ["1234", "null", "kind", "window", "measure", "HIST", "second"])

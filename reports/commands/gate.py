@@ -16,7 +16,7 @@ from reports.gates.verdict import Verdict, exit_code, kept_text
 from reports.page.page import Page
 from reports.render.console import print_page, public_path, refused
 from reports.render.files import write_files, write_report, writing
-from reports.render.github import commands_stopped, place_in_repository, tell_actions
+from reports.render.github import place_in_repository, tell_actions
 from reports.render.junit import junit_text
 from reports.render.markdown import gates_markdown
 from reports.study.study import Study, load_study
@@ -80,8 +80,7 @@ def gate(arguments: argparse.Namespace) -> int:
     with writing(folder, "fix that, or give --out"):
         _write(folder, studies, verdicts, place, markdown)
     if not arguments.quiet:
-        with commands_stopped(os.environ):
-            print_page(page, f"Verdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}")
+        print_page(page, f"Verdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}")
     tell_actions(os.environ, verdicts, place, markdown)
     return exit_code(verdicts)
 

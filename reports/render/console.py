@@ -14,6 +14,7 @@ from reports.format import one_line, plain, plural
 from reports.page.answer import AnswerRow
 from reports.page.page import Page, Section
 from reports.page.table import Table, TableCell
+from reports.render.github import commands_stopped
 
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 """How a command that judges nothing ends."""
@@ -94,9 +95,10 @@ def _cell(cell: TableCell) -> Text:
 def print_page(page: Page, ending: str = "", tables: bool = True) -> None:
     """Prints it on standard output, and after it where more is."""
     console = PatientConsole(highlight=False)
-    render_console(page, console, tables)
-    if ending:
-        console.print(f"\n{ending}" if tables else ending, markup=False, soft_wrap=True)
+    with commands_stopped(os.environ):
+        render_console(page, console, tables)
+        if ending:
+            console.print("\n" * tables + plain(ending), markup=False, soft_wrap=True)
 
 
 def public_path(directory: Path, here: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports.format import plain, plural
+from reports.format import plain, plain_lines, plural
 from reports.page.page import Page
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"plain": plain, "plural": plural, "json": as_json}
+    made.filters |= {"plain": plain, "plain_lines": plain_lines, "plural": plural, "json": as_json}
     return made
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.format import plain, plural
+from reports.format import plain, plain_lines, plural
 from reports.gates.verdict import PASS, SYMBOLS, Verdict, headline, not_passed, outcome_of
 from reports.page.answer import AnswerRow
 from reports.page.page import Page, Section
@@ -12,6 +12,8 @@ from reports.page.table import Table, TableCell
 from reports.topics.gates import JUDGED, gate_table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
+# At its beginning: a list, or a rule.
+_BLOCK = re.compile(r"^(\s*\d*)([-+.)])(?=[\s-]|$)")
 # GitHub would notify the owner of such a name, or link such a number to an issue, escaped or not.
 _PING = re.compile(r"([@#])(?=\w)")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -20,6 +22,7 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 def escaped(text: object) -> str:
     """Text that Markdown shows as it is: neither markup, HTML, a mention, nor a cell's end."""
     shown = _SPECIAL.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    shown = _BLOCK.sub(r"\1\\\2", shown)
     return _PING.sub(r"\1&#8203;", shown)
 
 
@@ -49,8 +52,14 @@ def _lines(page: Page, long_tables: bool) -> Iterator[str]:
     yield from (f"- {escaped(sentence)}" for sentence in page.findings)
     for section in page.sections:
         yield from _section(section, long_tables)
-    yield from ("", "## How to reproduce", "")
-    yield from (f"    {plain(command)}" for command in page.commands)
+    yield from ("", "## How to reproduce", "", *_code(page.commands))
+
+
+def _code(commands: Sequence[str]) -> Iterator[str]:
+    """Commands as they are typed, in a fence that is longer than any run of backticks in them."""
+    text = plain_lines("\n".join(commands))
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    yield from (fence, text, fence)
 
 
 def _answer(answer: AnswerRow) -> str:
@@ -120,7 +129,7 @@ def _verdict_lines(verdicts: Sequence[Verdict], title: str, command: str, most: 
     if passed:
         yield from ("", f"<details><summary>{SYMBOLS[PASS]} {len(passed):,} passed</summary>", "")
         yield from (*_table(passed, most), "", "</details>")
-    yield from ("", escaped(JUDGED), "", "To judge again:", "", f"    {plain(command)}")
+    yield from ("", escaped(JUDGED), "", "To judge again:", "", *_code([command]))
 
 
 def _table(verdicts: Sequence[Verdict], most: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ from reports.render.console import OK, USAGE_ERROR, render_console
 from tests.reports.builder import Book
 from tests.reports.check import check_golden, without_scripts, without_style
 from tests.reports.compare_book import EVIL, MS, evil, page_of
+from tests.reports.rendered import prose
 
 FILES = ("compare.html", "compare.md", "compare.csv")
 
@@ -148,8 +149,8 @@ def test_text_from_outside_shows_as_text(tmp_path: Path, capsys: pytest.CaptureF
     other = str(evil(fingerprint={EVIL: "1"}, images={"sha256": EVIL}).write(tmp_path / "<b>other|x"))
     assert run(folder, other, "--out", str(tmp_path / "out")) == OK
     html, text = ((tmp_path / "out" / name).read_text(encoding="utf-8") for name in FILES[:2])
-    outside_code = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
+    outside_code = prose(text)
     assert "<script>alert" not in html + outside_code
     assert "<b>other" not in html + outside_code
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;|`x` # h [31m[red]" in html
+    assert r"&lt;script&gt;alert(1)&lt;/script&gt;|`x` # h\x1b[31m[red]" in html
     assert "\x1b" not in capsys.readouterr().out + html + text

@@ -15,6 +15,7 @@ from reports.study.study import load_study
 from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.gates.outcomes import EVIL, FAILED, MADE, judged_place, study
+from tests.reports.rendered import prose
 
 PASSING = (
     '[[threshold]]\nrequire = "latency_p50_ms <= 100"\n[[threshold]]\nrequire = "failure_ratio <= 0.5"\n'
@@ -56,7 +57,7 @@ def test_a_study_with_every_outcome_fails_and_says_all(here: Path, capsys: Said)
     counts = {"tests": "15", "failures": "4", "errors": "2", "skipped": "3"}
     assert counts.items() <= suite.attrib.items()
     assert suite[0].attrib["file"] == "a/thresholds.toml"
-    assert (folder / "gates.md").read_text().endswith("\n    inferswarm gate a\n")
+    assert (folder / "gates.md").read_text().endswith("\n```\ninferswarm gate a\n```\n")
 
 
 @pytest.mark.parametrize(("thresholds", "code"), [(PASSING, 0), (UNSURE, 3), (UNSURE + PASSING, 3)])
@@ -76,7 +77,7 @@ def test_every_report_of_it_shows_the_verdicts_then(here: Path, capsys: Said) ->
     assert {name: (folder / name).read_bytes() for name in REPORT} == before
     summary = (folder / "summary.md").read_text()
     assert summary.index("4 of 12 gates failed") < summary.index("## Gates") < summary.index("## Results")
-    assert summary.endswith("\n    inferswarm report a\n    inferswarm gate a\n")
+    assert summary.endswith("\ninferswarm report a\ninferswarm gate a\n```\n")
     kept = json.loads((folder / "study.json").read_text())["verdicts"]
     assert kept == [asdict(verdict) for verdict in kept_in(folder)]
     assert 'data-kind="gates"' in (folder / "report.html").read_text()
@@ -191,7 +192,7 @@ def test_text_from_outside_shows_as_text(here: Path, capsys: Said, monkeypatch: 
     html, summary, gates, junit = (
         (folder / name).read_text() for name in ("report.html", "summary.md", "gates.md", "junit.xml")
     )
-    outside_code = "\n".join(line for line in (summary + gates).splitlines() if not line.startswith("    "))
+    outside_code = prose(summary) + prose(gates)
     assert "<script>alert" not in html + outside_code + junit
     assert not {"\x1b", "\x00"} & set(said + html + summary + gates + junit)
     assert len(list(ElementTree.fromstring(junit).iter("testcase"))) == 2

@@ -51,7 +51,7 @@ def test_verdicts_on_a_baseline_that_is_named(here: Path) -> None:
         study(started_utc=f"2026-11-0{day}T11:00:00.000Z").write(here / "old" / name)
     old = ["old/first", "old/second", "old/third"]
     assert main(["gate", "a", "--baseline", *old, "--quiet"]) == 0
-    told = f"    inferswarm gate a --baseline {' '.join(old)}\n"
+    told = f"```\ninferswarm gate a --baseline {' '.join(old)}\n"
     assert told in (folder / "gates.md").read_text()
     assert main(["gate", "a", "--baseline", *old[:2], "--quiet"]) == 3
 

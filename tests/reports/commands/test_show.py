@@ -18,6 +18,7 @@ from tests.reports.builder import Book
 from tests.reports.check import check_golden, without_scripts, without_style
 from tests.reports.example import MS, example
 from tests.reports.rates_example import rates_example
+from tests.reports.rendered import prose
 
 FILES = ("study.json", "cells.csv", "timeline.csv", "summary.md", "report.html")
 EVIL = "<script>alert(1)</script>|`x`\n# h\x1b[31m[red]"
@@ -109,11 +110,11 @@ def test_text_from_outside_shows_as_text(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["show", str(folder)]) == 0
     page, summary = ((folder / name).read_text(encoding="utf-8") for name in ("report.html", "summary.md"))
     assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;|`x` # h [31m[red]" in page
-    outside_code = "\n".join(line for line in summary.splitlines() if not line.startswith("    "))
+    assert r"&lt;script&gt;alert(1)&lt;/script&gt;|`x` # h\x1b[31m[red]" in page
+    outside_code = prose(summary)
     assert "<script" not in outside_code
-    assert "\n# h" not in summary
-    assert r"&lt;script&gt;alert(1)&lt;/script&gt;\|\`x\` \# h \[31m\[red\]" in summary
+    assert "\n# h" not in outside_code
+    assert r"&lt;script&gt;alert(1)&lt;/script&gt;\|\`x\` \# h\\x1b\[31m\[red\]" in summary
     assert "\x1b" not in capsys.readouterr().out + page + summary
 
 
@@ -206,7 +207,7 @@ def test_the_command_in_the_summary_can_be_pasted(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     assert main(["show", "my runs/a", "--quiet"]) == 0
     summary = (tmp_path / "my runs" / "a" / "summary.md").read_text(encoding="utf-8")
-    assert summary.endswith("\n    inferswarm report 'my runs/a'\n")
+    assert summary.endswith("\ninferswarm report 'my runs/a'\n```\n")
 
 
 @pytest.mark.system

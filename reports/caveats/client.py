@@ -1,7 +1,7 @@
 """Which caveats one run deserves for what its generator did: too slow, too late, too few."""
 
 from collections.abc import Iterator, Mapping
-from math import sqrt
+from math import ceil, floor, sqrt
 from typing import Any
 
 from reports.caveat import Caveat, caveat
@@ -91,25 +91,41 @@ def _tardy(sent: int, kept: Arrivals, latency: Distribution, send_delay: Distrib
 
 
 def _rate_missed(planned: Mapping[str, Any], offered: Offered | None) -> Iterator[Caveat]:
-    asked_per_s = mean_asked_per_s(planned)
-    if offered and (course := planned.get("asked")):  # of a trace every request counts, and its time is known
-        asked_per_s = sum(course["requests"]) / offered.phase_s
-    if offered and abs(offered.per_s - asked_per_s) > allowed_per_s(planned, offered):
+    if not offered:
+        return
+    asked_per_s = mean_asked_per_s(planned, offered.phase_s)
+    if course := planned.get("asked"):  # of a trace every request counts, and its time is known
+        least, most = (due / offered.phase_s for due in due_by(course, offered.phase_s))
+        asked_per_s = min(max(offered.per_s, least), most)
+    if abs(offered.per_s - asked_per_s) > allowed_per_s(planned, offered):
         said = f"{digits(offered.per_s)} requests a second were sent, {asked_per_s:.6g} were asked for"
         yield caveat("rate-missed", said)
 
 
-def mean_asked_per_s(planned: Mapping[str, Any]) -> float:
-    """The asked rate, or the mean over the stages of one that has a course."""
-    stages = planned.get("stages") or ()
-    seconds = sum(length for _, length, _, _ in stages)
-    arrivals = sum(length * (first + last) / 2 for _, length, first, last in stages)
-    return float(arrivals / seconds if seconds else planned["level"])
+def due_by(course: Mapping[str, Any], seconds: float) -> tuple[int, int]:
+    """The least and the most requests of a trace that were due within these seconds; both are all at its end.
+
+    Older ledgers do not tell when that is: there it is taken to be as its last span begins.
+    """
+    requests, spans = course["requests"], seconds / course["width_s"]
+    if seconds >= course.get("seconds", (len(requests) - 1) * course["width_s"]):
+        return sum(requests), sum(requests)
+    return sum(requests[: floor(spans)]), sum(requests[: ceil(spans)])
+
+
+def mean_asked_per_s(planned: Mapping[str, Any], phase_s: float) -> float:
+    """The asked rate, or the mean of its course over so much of it."""
+    left_s, arrivals = phase_s, 0.0
+    for _, length_s, first, last in planned.get("stages") or ():
+        part_s = min(length_s, left_s)
+        arrivals += part_s * (first + (last - first) * part_s / length_s / 2) if part_s else 0.0
+        left_s -= part_s
+    return arrivals / (phase_s - left_s) if left_s < phase_s else float(planned["level"])
 
 
 def allowed_per_s(planned: Mapping[str, Any], offered: Offered) -> float:
     """How far the offered rate may be from the asked one: 1 %, a request on each worker, or mere chance."""
-    asked_per_s, one_each = mean_asked_per_s(planned), offered.workers / offered.phase_s
+    asked_per_s, one_each = mean_asked_per_s(planned, offered.phase_s), offered.workers / offered.phase_s
     # The number of Poisson arrivals in a phase varies by its square root, whatever the generator does; that
     # of a share drawn from all arrivals by as much, less the share.
     drawn = 1.0 if planned["arrivals"] == "poisson" else 1 - (planned.get("split") or 1.0)

@@ -211,7 +211,8 @@ def _is_course(value: Any) -> bool:
         return False
     width_s, counts = value.get("width_s"), value["requests"]
     known = None not in counts and all(map(is_whole, counts))
-    return known and type(width_s) is int and 1 <= width_s <= MOST_WIDTH_S
+    timed = type(value.get("seconds", 0)) in (int, float) and value.get("seconds", 0) >= 0
+    return known and timed and type(width_s) is int and 1 <= width_s <= MOST_WIDTH_S
 
 
 def check_planned(entry: Mapping[str, Any]) -> None:

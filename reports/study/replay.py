@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reports.caveats.client import due_by
 from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
 from reports.fold.windows import Results
@@ -26,11 +27,15 @@ class ReplayedSecond:
 
 @dataclass(frozen=True)
 class ReplayedRun:
-    """One run; `asked` is how many requests the trace has."""
+    """One run; `asked` is how many requests the trace has.
+
+    `due` of them at least were due before the phase ended: all, unless the run was stopped.
+    """
 
     cell: str
     repeat: int
     asked: int
+    due: int
     seconds: tuple[ReplayedSecond, ...]
 
 
@@ -42,7 +47,9 @@ def replay_of(run: RunRecords) -> ReplayedRun | None:
         return None
     began_s = begins[-1].get("start_utc_ns", 0) / 1e9 or epoch_s(begins[-1]["utc"])
     seconds = tuple(_seconds(run, began_s, course["width_s"], course["requests"]))
-    return ReplayedRun(planned["cell"], planned["repeat"], sum(course["requests"]), seconds)
+    phase_s = max((line.get("phase_ns") or 0) / 1e9 for line in run.drained) if run.drained else 0.0
+    due, _ = due_by(course, phase_s)
+    return ReplayedRun(planned["cell"], planned["repeat"], sum(course["requests"]), due, seconds)
 
 
 def _seconds(

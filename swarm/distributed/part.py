@@ -1,5 +1,6 @@
 """One cell of a run on this worker: its phases, and what each has counted; most runs have one cell."""
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +9,7 @@ from swarm.distributed.recorder import PhaseCounts, Recorder
 from users.load.assignment import DRAIN, Assignment
 from users.load.load_profile import parse
 from users.load.mix import chosen_by
-from users.load.pacing import ClosedPacer, CoursePacer, OpenPacer, Pacer, offsets_ns
+from users.load.pacing import CONSTANT, NS_PER_S, ClosedPacer, CoursePacer, OpenPacer, Pacer, offsets_ns
 from users.load.replay import Replay
 from users.result import MEASURE
 
@@ -21,6 +22,7 @@ class CellPart:
     def __init__(self, assignment: Assignment, recorder: Recorder) -> None:
         self.assignment, self._recorder = assignment, recorder
         self._entered_ns = 0
+        self._orders: Mapping[str, Any] = {}
         self._marked = self._carried = 0
         """Requests of the warm-up that had finished at a mark, and those that a server may count after it."""
         self._ended: tuple[str, dict[str, Any]] | None = None
@@ -43,7 +45,7 @@ class CellPart:
         self._enter(orders, start_ns, share)
 
     def _enter(self, orders: Mapping[str, Any], start_ns: int, share: tuple[int, int]) -> None:
-        self._entered_ns = start_ns
+        self._entered_ns, self._orders = start_ns, orders
         self.assignment.user_seed = f"{orders['order_seed']}/{share[0]}"
         self.assignment.enter(orders["phase"], self._pacer(orders, share), orders["order_seed"])
 
@@ -106,7 +108,21 @@ class CellPart:
         pacer.close()
         return {
             "sent": self.assignment.sent,
-            "phase_ns": phase_ns,
+            "phase_ns": scheduled_ns(phase_ns, self._orders),
             **{name: getattr(pacer, name) if pacer.paced else None for name in OF_PACER},
             **({"dropped_by_s": sorted(pacer.dropped_by_s.items())} if pacer.dropped else {}),
         }
+
+
+def scheduled_ns(phase_ns: int, orders: Mapping[str, Any]) -> int:
+    """How much of its schedule a phase of that length had, over which rates are.
+
+    A course is over when it ends, however late the phase does. Constant arrivals begin with one at 0, so that
+    n of them stand for n gaps, wherever in the last of these the phase ended.
+    """
+    seconds, rate = float(orders["seconds"]), float(orders["rate"])
+    if seconds:
+        return min(phase_ns, round(seconds * NS_PER_S))
+    if orders["arrivals"] == CONSTANT:
+        return round(math.ceil(phase_ns * rate / NS_PER_S) * NS_PER_S / rate)
+    return phase_ns

@@ -305,6 +305,7 @@ def orders_of(run: PlannedRun, phase: str, seed: int, at_once: Sequence[PlannedR
         "arrivals": cell.arrivals,
         "rate": rate / cell.split if cell.split else rate,
         "profile": profile,
+        "seconds": cell.fixed_s if phase == "measure" else 0,
         "users": cell.users,
         "seed": f"{seed}/{cell.together if cell.split else cell.name}/{run.repeat}/{phase}",
         "order_seed": f"{common}/order",

@@ -58,9 +58,10 @@ class Replay:
 
     @cached_property
     def asked(self) -> dict[str, Any]:
-        """How many requests are due in each `width_s` seconds, as a plan has it for the report."""
+        """How many requests are due in each `width_s` of its `seconds`, as a plan has it for the report."""
         width_s = ceil(max(1.0, self.seconds / MOST_POINTS))
-        return {"width_s": width_s, "requests": np.bincount(self.times_ns // (width_s * NS_PER_S)).tolist()}
+        requests = np.bincount(self.times_ns // (width_s * NS_PER_S)).tolist()
+        return {"width_s": width_s, "requests": requests, "seconds": self.seconds}
 
     def offsets_ns(self) -> Iterator[int]:
         """Nanoseconds from the start of a phase to each request."""

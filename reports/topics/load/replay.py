@@ -21,7 +21,7 @@ from reports.page.study_table import (
 from reports.page.table import Table, TableCell
 from reports.stats.percentiles import estimated
 from reports.stats.repeats import Runs, by_cell, typical
-from reports.study.replay import ReplayedSecond
+from reports.study.replay import ReplayedRun, ReplayedSecond
 from reports.study.study import Study
 from reports.summary.summary import LatencyAt, Summary
 from reports.topics.load.open_load import count
@@ -30,7 +30,7 @@ from reports.topics.runs.timeline import MOST_POINTS, Line, drawn_panel
 TITLE = "Replayed traces"
 CAPTION = (
     "Arrival error is the send delay: a request's start minus its time in the trace, of those that came back "
-    "right. Late began more than 5 ms after their time; lost were dropped, or never due."
+    "right. Late began more than 5 ms after their time; lost were due, and never sent."
 )
 CHART = "Asked and answered"
 CHART_CAPTION = (
@@ -49,11 +49,21 @@ def replayed_cells(study: Study) -> list[Runs]:
     return list(by_cell(study.ordered(run for run in study.runs if run.replay)).values())
 
 
+def replayed(study: Study, run: Summary) -> ReplayedRun | None:
+    """What its trace asked for; None where it was not begun."""
+    return next((one for one in study.replays if (one.cell, one.repeat) == (run.cell, run.repeat)), None)
+
+
 def asked(study: Study, run: Summary) -> int | None:
-    """How many requests its trace has; None where it was not begun."""
-    return next(
-        (one.asked for one in study.replays if (one.cell, one.repeat) == (run.cell, run.repeat)), None
-    )
+    """How many requests its trace has."""
+    found = replayed(study, run)
+    return found.asked if found else None
+
+
+def not_due(study: Study, run: Summary) -> int:
+    """How many of them the run was stopped before."""
+    found, least = replayed(study, run), sent(run)
+    return max(0, found.asked - max(found.due, least or 0)) if found else 0
 
 
 def sent(run: Summary) -> int | None:
@@ -63,9 +73,9 @@ def sent(run: Summary) -> int | None:
 
 
 def lost(study: Study, run: Summary) -> int | None:
-    """How many were not; a request that was sent as its run ended may count twice."""
-    wanted, found = asked(study, run), sent(run)
-    return None if wanted is None or found is None else max(0, wanted - found)
+    """How many were due and were not; a request that was sent as its run ended may count twice."""
+    wanted, found = replayed(study, run), sent(run)
+    return None if wanted is None or found is None else max(run.sent.dropped or 0, wanted.due - found)
 
 
 def _error(name: str) -> Columns[Runs]:
@@ -126,14 +136,16 @@ def replay_finding(study: Study) -> AnswerRow | None:
     runs = [run for run in study.started if run.replay and lost(study, run) is not None]
     if not runs:
         return None
-    whole = sum(asked(study, run) or 0 for run in runs)
+    early = sum(not_due(study, run) for run in runs)
+    whole = sum(asked(study, run) or 0 for run in runs) - early
     missing = sum(lost(study, run) or 0 for run in runs)
     found = f"{counted(missing)} of {plural(whole, 'request')} lost" if missing else "nothing lost"
     within = "" if missing else f" of {plural(whole, 'request')}"
     many = f" in {plural(len(runs), 'run')}" if len(runs) > 1 else ""
     valid = [run for run in runs if not run.tainted] or runs
     said = f"trace {runs[0].replay}: {found}{within}{many}, send delay {_worst(valid)}."
-    return AnswerRow("Replay", said, " ".join(_detail(study, runs, valid)))
+    stopped = [f"{plural(early, 'request')} not due: stopped before."] if early else []
+    return AnswerRow("Replay", said, " ".join([*stopped, *_detail(study, runs, valid)]))
 
 
 def _detail(study: Study, runs: Runs, valid: Runs) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reports.caveats.client import client_caveats, lags
+from reports.caveats.client import client_caveats, due_by, lags
 from reports.fold.health import ClientHealth
 from reports.fold.samples import Gpus
 from reports.fold.windows import Arrivals, ClientPhases, Offered, Windows
@@ -125,6 +125,10 @@ STOPPED = "events waited 2.1 ms for worker w3's loop, beside a mean latency of 1
 OVERSLEPT = "51 of 1,000 requests began late while users were free, {} ms at p95 beside a latency of 20.0 ms"
 
 
+RISING = [["ramp", 10, 0, 100], ["hold", 30, 100, 100]]
+TRACE = {"width_s": 10, "requests": [100, 400, 100, 400], "seconds": 40.0}
+
+
 def said(
     fit: dict[str, float | None] | None = None,
     planned: dict[str, Any] | None = None,
@@ -196,10 +200,17 @@ def said(
         ),
         # 10 s that rise from 0 to 100 a second, and 30 s of those: 87.5 on average
         (
-            {"planned": {"stages": [["ramp", 10, 0, 100], ["hold", 30, 100, 100]]}},
+            {"planned": {"stages": RISING}, "offered": Offered(100.0, 2, 40.0)},
             "rate-missed",
             "100 requests a second were sent, 87.5 were asked for",
         ),
+        # stopped as it had risen: 50 on average
+        ({"planned": {"stages": RISING}, "offered": Offered(50.0, 2, 10.0)}, "", ""),
+        ({"planned": {"asked": TRACE}, "offered": Offered(25.0, 2, 40.0)}, "", ""),
+        ({"planned": {"asked": TRACE}, "offered": Offered(20.0, 2, 40.0)}, "rate-missed", "20.0 requests a"),
+        # stopped within the second ten seconds, before the rest was due
+        ({"planned": {"asked": TRACE}, "offered": Offered(30.0, 2, 15.0)}, "", ""),
+        ({"planned": {"asked": TRACE}, "offered": Offered(5.0, 2, 15.0)}, "rate-missed", "5.00 requests a"),
         ({"planned": {"level": 200.0}, "offered": None}, "", ""),
     ],
 )
@@ -207,6 +218,14 @@ def test_what_is_doubted_for_the_generators_own_doing(known: dict[str, Any], cod
     found = said(**known)
     assert list(found) == ([code] if code else [])
     assert text in found.get(code, "")
+
+
+def test_what_of_a_trace_was_due_when_a_run_was_stopped() -> None:
+    assert [due_by(TRACE, s) for s in (0, 9, 10, 39, 40, 41)] == [
+        *((0, 0), (0, 100), (100, 100), (600, 1_000), (1_000, 1_000), (1_000, 1_000)),
+    ]
+    older = {name: value for name, value in TRACE.items() if name != "seconds"}
+    assert [due_by(older, s) for s in (29, 30)] == [(500, 600), (1_000, 1_000)]
 
 
 def test_a_lag_that_is_only_the_schedulers_grain_is_no_doubt() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from swarm.clock import wall_ns
 from swarm.distributed import worker
+from swarm.distributed.part import scheduled_ns
 from swarm.distributed.protocol import PROGRESS, RECORDS
 from swarm.distributed.worker import Worker
 from swarm.distributed.worker_cell import user_classes_of
@@ -178,3 +179,24 @@ def test_a_worker_without_a_part_answers_with_none(process: OneProcess) -> None:
     process.ask("rest")
     assert process.ask("drain", patience_s=1)["parts"] == []
     assert process.phase("cool_down", *both("drain")) == {}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "arrivals", "rate", "phase_s", "scheduled_s"),
+    [
+        # 31 arrivals, the last of them at 3 s, are 10 a second
+        (0, "constant", 10, 3.011, 3.1),
+        (0, "constant", 10, 3.0, 3.0),
+        (0, "constant", 0.05, 1.0, 20.0),
+        (0, "poisson", 10, 3.011, 3.011),
+        (0, "", 10, 3.011, 3.011),
+        (12, "trace", 10, 12.13, 12),
+        (12, "trace", 10, 5.5, 5.5),
+        (4, "constant", 10, 4.02, 4),
+    ],
+)
+def test_a_rate_is_over_the_schedules_own_time(
+    seconds: float, arrivals: str, rate: float, phase_s: float, scheduled_s: float
+) -> None:
+    orders = orders_for("measure", seconds=seconds, arrivals=arrivals, rate=rate)
+    assert scheduled_ns(round(phase_s * S), orders) == pytest.approx(scheduled_s * S, abs=1)

@@ -269,7 +269,8 @@ def test_a_cells_memory_is_settled(runner: WorkerRunner, monkeypatch: pytest.Mon
 
 def orders_for(phase: str, **ways: Any) -> dict[str, Any]:
     """What the master says of a cell's phase."""
-    closed = {"arrivals": "", "rate": 1, "profile": "", "users": 1, "seed": "", "order_seed": ""}
+    closed = {"arrivals": "", "rate": 1, "profile": "", "seconds": 0, "users": 1}
+    closed |= {"seed": "", "order_seed": ""}
     return {"phase": phase, **closed, **ways}
 
 

@@ -58,7 +58,7 @@ def test_each_endpoint_replays_all_of_a_trace_that_names_none() -> None:
     assert (http.replay, http.batch_mix) == ("burst", "1:0.445,4:0.444,16:0.111")
     record = PlannedRun(http, 1).to_record()
     check_planned(record)
-    assert record["asked"] == {"width_s": 1, "requests": [2, 2, 2, 2, 1]}
+    assert record["asked"] == {"width_s": 1, "requests": [2, 2, 2, 2, 1], "seconds": 4.5}
 
 
 def test_at_a_speed_a_trace_is_as_much_shorter() -> None:

@@ -82,7 +82,7 @@ def test_what_workers_are_asked(stand: Stand) -> None:
     (_, cell), (_, warm_up), _, (_, measure), (_, cool_down), (_, drain) = stand.workers.asked
     more = {"endpoint": HTTP.to_dict(), "addresses": {"host1": "198.18.0.1"}, "users": 2}
     assert cell == {"cells": [run.to_record() | more]}
-    orders = {"arrivals": "", "rate": 2, "profile": "", "users": 2}
+    orders = {"arrivals": "", "rate": 2, "profile": "", "seconds": 0, "users": 2}
     for asked, phase in ((warm_up, "warm-up"), (measure, "measure"), (cool_down, "drain")):
         patience = {"patience_s": 70} if phase == "drain" else {}
         seeds = {"seed": f"3/a-http/b4/c2/2/{phase}", "order_seed": f"3/2/{phase}/order"}

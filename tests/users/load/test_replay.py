@@ -47,7 +47,11 @@ def test_times_the_longest_quiet_and_the_asked_course() -> None:
     assert made.quiet_s == pytest.approx(604_799)
     assert made.asked["width_s"] == 1_008
     assert (made.asked["requests"][0], made.asked["requests"][-1], len(made.asked["requests"])) == (4, 1, 601)
-    assert Replay(TIMES[:4], ITEMS[:4], seconds=1.4).asked == {"width_s": 1, "requests": [3, 1]}
+    assert Replay(TIMES[:4], ITEMS[:4], seconds=1.4).asked == {
+        "width_s": 1,
+        "requests": [3, 1],
+        "seconds": 1.4,
+    }
 
 
 def test_a_request_has_its_rows_batch_and_picture() -> None:

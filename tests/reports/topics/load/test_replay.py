@@ -77,6 +77,27 @@ def test_what_was_lost_and_what_was_late_is_said(tmp_path: Path) -> None:
     assert "rate-missed" in {one.code for one in found.runs[1].caveats}
 
 
+@pytest.mark.parametrize(
+    ("phase_s", "sent", "dropped", "lost", "not_due"),
+    [(2.5, 950, 0, "0", 50), (2.5, 850, 10, "50", 100), (1.0, 300, 0, "0", 700), (3.1, 980, 0, "20", 0)],
+)
+def test_what_was_not_due_when_a_run_was_stopped_is_not_lost(
+    tmp_path: Path, phase_s: float, sent: int, dropped: int, lost: str, not_due: int
+) -> None:
+    book = Book()
+    tag = replay(book, sent=sent, dropped=dropped)
+    book.header["plan"][0]["asked"] = ASKED | {"seconds": 3.0}
+    for record in book.of(tag):
+        if record["kind"] == "drained":
+            record["phase_ns"] = round(phase_s * 1e9)
+    found = study(book, tmp_path)
+    assert texts(replay_table(found))[0][2:4] == ["1,000", lost]
+    row = replay_finding(found)
+    assert row is not None
+    assert (f"{not_due} requests not due" in row.detail) == bool(not_due)
+    assert f"of {1_000 - not_due:,} requests" in row.said
+
+
 def test_what_a_lost_worker_had_sent_is_not_lost(tmp_path: Path) -> None:
     book = Book()
     tag = replay(book, drained=False)
@@ -162,7 +183,8 @@ def test_a_replay_that_was_not_begun(tmp_path: Path) -> None:
     [5, {}, {"width_s": 0, "requests": []}, {"width_s": 1},
      {"width_s": 1, "requests": [1, -1]},
      {"width_s": 1, "requests": [None]}, {"width_s": 1, "requests": [0.5]},
-     {"width_s": 9.0, "requests": [1]}],
+     {"width_s": 9.0, "requests": [1]},
+     {"width_s": 1, "requests": [1], "seconds": "1"}, {"width_s": 1, "requests": [1], "seconds": -1}],
 )  # fmt: skip
 def test_a_course_that_is_none(tmp_path: Path, course: object) -> None:
     book = Book()

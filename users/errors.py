@@ -117,7 +117,7 @@ BEYOND = (RecursionError, OverflowError)
 BEYOND_WORDS = ("CLIENT: Received message larger than max", "Compression algorithm")
 """Of grpcio's own texts on answers beyond our limits (users/transport/size_limits.py)."""
 MOST_READ = 16_384
-"""Bytes of an error's body that are read: more than the longest token takes in JSON."""
+"""Characters of an error's body in which is looked for what is full."""
 BROKEN_WORDS = ("closed", "reset", "broken", "goaway", "connect", "stream removed", "recvmsg", "sendmsg",
                 "keepalive", "transport")  # fmt: skip
 """Of grpcio's own texts on broken connections."""
@@ -272,7 +272,7 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
 def status_error(
     status: int, body: bytes, headers: Mapping[str, str] = NO_HEADERS, url: str = ""
 ) -> RequestError:
-    """The failure an HTTP status other than 200 stands for, with the start of the server's words.
+    """The failure an HTTP status other than 200 stands for, with the server's words.
 
     `headers`: of the answer, names in lower case. `url`: what was asked. A redirect is not followed: that
     would be another server's time, or two requests' for one.
@@ -280,14 +280,14 @@ def status_error(
     kind = ErrorKind.REJECTED if 400 <= status < 500 else ErrorKind.SERVER_ERROR
     if not 400 <= status < 600:
         kind = ErrorKind.BAD_REPLY
-    text = body[:MOST_READ].decode("utf-8", "replace")
-    detail = f"HTTP {status} {quoted(text, 120)}".strip()
+    text = body.decode("utf-8", "replace")
+    detail = f"HTTP {status} {quoted(text)}".strip()
     if status in REDIRECTS:
-        to = quoted(urljoin(url, headers.get("location", "")), 240)
+        to = quoted(urljoin(url, headers.get("location", "")))
         known = f"to {to}; give that URL" if "location" in headers else "without saying where (no Location)"
         detail += f"; it redirects {known}"
     code, again = str(status), headers.get("retry-after")
-    return RequestError(kind, detail, code, again, refused_for(code, text))
+    return RequestError(kind, detail, code, again, refused_for(code, text[:MOST_READ]))
 
 
 def reading_error(error: Exception, status: int, body: bytes) -> RequestError:
@@ -299,20 +299,20 @@ def reading_error(error: Exception, status: int, body: bytes) -> RequestError:
     if not body:
         return RequestError(made.kind, f"HTTP {status} with an empty body")
     fault = made.detail if isinstance(error, ValueError) else "an answer of another form than expected"
-    text = body[:MOST_READ]
-    if b"\0" in text or SIDE_BY_SIDE.search(text):
+    start = body[:MOST_READ]
+    if b"\0" in start or SIDE_BY_SIDE.search(start):
         return RequestError(made.kind, fault if isinstance(error, ValueError) else f"{fault} ({made.detail})")
-    return RequestError(made.kind, f"HTTP {status} {quoted(text.decode('utf-8', 'replace'), 240)}; {fault}")
+    return RequestError(made.kind, f"HTTP {status} {quoted(body.decode('utf-8', 'replace'))}; {fault}")
 
 
 def short(error: BaseException) -> str:
-    """One line of at most 160 characters, without our token."""
+    """What a client library says of it, on one line, without our token."""
     if isinstance(error, ssl.SSLError):
         return tls_fault(error)
     details = error.details() if isinstance(error, grpc.Call) else str(error)
     if isinstance(error, grpc.Call) and grpc_kind(error) is ErrorKind.TLS:
         details = in_words(details or "")
-    return quoted(details or type(error).__name__, 160)
+    return quoted(details or type(error).__name__)
 
 
 def tls_fault(error: ssl.SSLError) -> str:

@@ -28,6 +28,8 @@ QUERY = re.compile(
 """A parameter whose name ends as those of secrets do, such as `sig`, `code`, `api-key`, `X-Amz-Signature`."""
 WORD = re.compile(r".{0,7}|[a-zA-Z]*|[0-9.]*")
 """A value that may stand in any text, and not as a secret."""
+MOST_QUOTED = 2_000
+"""Characters of a foreign text: more than an error has with the lines of a program that led to it."""
 
 
 def keep_secret(names: Iterable[str]) -> None:
@@ -82,8 +84,13 @@ def redacted(text: str) -> str:
     return QUERY.sub(lambda found: f"{found[0].partition('=')[0]}=[hidden]", text) if "=" in text else text
 
 
-def quoted(text: str, most: int) -> str:
-    """A foreign text on one line, cut to so many characters; redacted first, since a part says too much."""
-    # Far more than is kept, since blanks are joined; but not all of a long page, character by character.
-    shown = "".join(char if char.isprintable() else " " for char in redacted(text)[: 8 * most])
-    return " ".join(shown.split())[:most]
+def quoted(text: str) -> str:
+    """A foreign text on one line, redacted, and escaped where a terminal would not just print it.
+
+    It is whole, but for what is in the middle of one of more than 2,000 characters: its end, where Python
+    and most servers say why, is kept as its beginning is.
+    """
+    shown = " ".join(redacted(text).split())  # redacted before it is cut, since a part says too much
+    if len(shown) > MOST_QUOTED:
+        shown = f"{shown[: MOST_QUOTED // 2]} … {shown[-MOST_QUOTED // 2 :]}"
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)

@@ -32,7 +32,6 @@ WRITTEN = (200, 204)
 LATER = (408, 429)
 """Of the answers from 400 to 499 those after which the same points may be sent again."""
 NS_PER_S = 1_000_000_000
-LONGEST_TEXT = 160
 Post = Callable[[bytes], Told]
 
 
@@ -139,7 +138,7 @@ def refusal(post: Post, body: bytes) -> tuple[str, bool]:
 
 def said(told: Told) -> str:
     """An answer that is no success, in a few words."""
-    return f"HTTP {told.status}: {quoted(told.text, LONGEST_TEXT)}".rstrip(": ")
+    return f"HTTP {told.status}: {quoted(told.text)}".rstrip(": ")
 
 
 def open_influx(url: str, ca: str = "") -> Influx:

@@ -43,11 +43,12 @@ def test_what_is_no_token_of_ours_or_too_short_to_be_one_stays() -> None:
     assert redacted("abc, not ours") == "abc, not ours"
 
 
-@pytest.mark.parametrize("before", [0, 100, 119])
+@pytest.mark.parametrize("before", [0, 119, 1_990, 16_383])
 def test_not_even_its_beginning_is_shown(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(tls.TOKEN, "k" * 4096)
     error = status_error(401, b"-" * before + b"k" * 4096)
-    assert error.detail == "HTTP 401 " + f"{'-' * before}[{tls.TOKEN}]"[:120]
+    assert "k" not in error.detail
+    assert error.detail.endswith(f"[{tls.TOKEN}]")
 
 
 def test_whoever_names_tokens_elsewhere_means_the_same() -> None:

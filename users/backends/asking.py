@@ -35,7 +35,7 @@ def stated(endpoint: Endpoint) -> dict[str, str]:
     except RequestError:
         return {}
     found = {name: told[name] for name in STATED if isinstance(told.get(name), str)}
-    return {name: text for name, value in found.items() if (text := quoted(value, MOST))}
+    return {name: text for name, value in found.items() if (text := quoted(value)[:MOST])}
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:

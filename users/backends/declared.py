@@ -28,7 +28,7 @@ def check(endpoint: Endpoint) -> None:
     reply = get(endpoint, path)
     check_taken(endpoint, reply)
     if not 200 <= reply.status < 300:
-        said = quoted(f"HTTP {reply.status} {reply.text}", 160)
+        said = quoted(f"HTTP {reply.status} {reply.text}")
         raise TargetError(f"is not ready: GET {path} gives {said}; wait for it, or fix ready.path")
 
 

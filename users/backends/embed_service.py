@@ -64,7 +64,7 @@ def check(endpoint: Endpoint) -> None:
         raise TargetError("answers, but not over HTTP; give the service's HTTP port") from error
     check_taken(endpoint, reply)
     if reply.status == 503:
-        raise TargetError(f"the service is not ready, look at its /readyz ({quoted(reply.text, 160)})")
+        raise TargetError(f"the service is not ready, look at its /readyz ({quoted(reply.text)})")
     check_role(endpoint, said(reply))
 
 

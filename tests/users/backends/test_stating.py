@@ -59,7 +59,7 @@ def test_one_of_another_make(status: str, body: bytes) -> None:
 
 def test_what_a_stranger_says_is_one_short_line() -> None:
     said = "random\n\x1b[2J" + "x" * 5_000
-    expected = {"weights": ("random [2J" + "x" * 5_000)[:120]}
+    expected = {"weights": ("random \\x1b[2J" + "x" * 5_000)[:120]}
     with answering("200 OK", json.dumps({"weights": said}).encode()) as address:
         assert stated(service(address)) == expected
     with answering("200 OK", config(weights=said)) as address:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from swarm.errors import UsageError
 from swarm.options.addresses import NO_USER, Place, has_user, place_of
@@ -24,7 +25,8 @@ SCHEMES: Mapping[str, tuple[str, Protocol]] = {
 """By the scheme the backend, and the protocol."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 """Of services alone: Triton has others."""
-MODEL = re.compile(r"/([\w.:+=,~-]+)(?:/versions/([0-9]{1,18}))?/?", re.ASCII)
+MODEL = re.compile(r"/(?!v2/|/)((?:(?!/versions/)[^?#\x00-\x1f\x7f])+?)(?:/versions/([0-9]{1,18}))?/?")
+"""A name may have slashes and other letters, as they are or as % and a code."""
 OF_MODEL = (MODEL, "/siglip", "names no model; give /MODEL or /MODEL/versions/2 behind the port")
 TAILS = {
     SERVICE: (
@@ -87,6 +89,9 @@ def target_of(url: str) -> Target:
     if not found:
         raise ValueError(f"{fix}, as in {example}")
     model, version = found.groups(default="") if found.re is MODEL else ("", "")
+    model = unquote(model)
+    if not model.isprintable() or model != model.strip() or "\ufffd" in model:
+        raise ValueError(f"names a model with characters that cannot be shown; {fix}, as in {example}")
     path = f"/{behind}" if behind.startswith("?") else behind
     return Target(backend, protocol, place, path, netloc if bare else "", model, version)
 

@@ -69,7 +69,7 @@ def endpoint_of(argument: str, security: Security) -> Endpoint:
     if "://" in argument and has_user(argument):
         raise UsageError(f"--endpoint: {NO_USER}")
     name, equals, target = argument.partition("=")
-    if not equals or "/" in name:
+    if not equals or "://" in name:
         raise UsageError(
             f"--endpoint {argument}: has no name; give NAME=TARGET, such as siglip={EXAMPLE} or"
             " mine=mine.toml"

@@ -56,7 +56,7 @@ class Probed:
 def main(argv: list[str]) -> int:
     """Print what a target is; 0 where it can be asked. Raises UsageError where it cannot."""
     parsed = parser().parse_args(argv)
-    name, _, target = parsed.target.rpartition("=") if is_named(parsed.target) else (NAME, "=", parsed.target)
+    name, _, target = parsed.target.partition("=") if is_named(parsed.target) else (NAME, "=", parsed.target)
     options = options_of(parsed, f"{name}={target}")
     try:
         images = load_images(options.images, options.texts, options.pool_bytes)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from urllib.parse import quote
 
 import numpy as np
 import orjson
@@ -13,6 +14,8 @@ from users.codecs.v2 import V2Codec, numbers_of, rows
 from users.inputs.images import ImageSet
 
 LONGEST_HEAD_BYTES = 1 << 16
+IN_PATHS = "!$&'()*+,;=:@~"
+"""What a part of a path may hold as it is (RFC 3986, 3.3): Triton does not decode all of it."""
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
 
@@ -24,8 +27,7 @@ class V2Http(V2Codec):
     @property
     def path(self) -> str:
         """The model's, and its version's if one is meant."""
-        version = f"/versions/{self.endpoint.version}" if self.endpoint.version else ""
-        return f"/v2/models/{self.endpoint.model}{version}/infer"
+        return f"{model_path(self.endpoint.model, self.endpoint.version)}/infer"
 
     def prepare(self, images: ImageSet, indices: tuple[int, ...], request_id: str = "") -> PreparedRequest:
         """The head says of each input how many bytes are its, or where they lie."""
@@ -77,6 +79,15 @@ class V2Http(V2Codec):
         result = InferenceServerClient.parse_response_body(bytes(answer.body), header_length=length)
         found = np.asarray(result.as_numpy(contract.output))
         return rows(found, found.shape, contract.batched)
+
+
+def model_path(model: str, version: str = "") -> str:
+    """The path of a model, or of one version of it, whatever characters its name has.
+
+    >>> model_path("org/m@v2", "1")
+    '/v2/models/org%2Fm@v2/versions/1'
+    """
+    return f"/v2/models/{quote(model, safe=IN_PATHS)}" + (f"/versions/{version}" if version else "")
 
 
 @functools.lru_cache(maxsize=64)

@@ -11,8 +11,10 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
+from users.codecs.v2_http import model_path
 from users.endpoint import Endpoint, Payload
 from users.errors import RequestError, TargetError, translated
+from users.redact import quoted
 from users.tls import control_header
 from users.transport.admin_connection import GRPC_MARK, PATIENCE_S, AdminConnection, no_token, refuses_token
 from users.transport.grpc_library import CHANNEL_OPTIONS, metadata_of, open_channel
@@ -30,7 +32,7 @@ STEPS_KNOWN = "steps"
 """The key of an endpoint's settings for the steps of its model's ensemble, read before any load."""
 BESIDE = ("python", "dali")
 """Backends of Triton that prepare the input of others."""
-REGIONS = "/v2/systemsharedmemory"
+REGIONS, REPOSITORY = "/v2/systemsharedmemory", "/v2/repository"
 Answer = Mapping[str, Any]
 """An answer in its HTTP form."""
 
@@ -52,26 +54,26 @@ class OverHttp:
 
     def is_ready(self, model: str, version: str = "") -> bool:
         """Whether a model answers requests."""
-        return self._connection.ask("GET", f"{place_of(model, version)}/ready").ok
+        return self._connection.ask("GET", f"{model_path(model, version)}/ready").ok
 
     def metadata(self, model: str, version: str = "") -> Answer:
         """What a model takes and gives."""
-        told: Answer = self._connection.get_json(place_of(model, version))
+        told: Answer = self._connection.get_json(model_path(model, version))
         return told
 
     def config(self, model: str, version: str = "") -> Answer:
         """How a model is set up."""
-        told: Answer = self._connection.get_json(f"{place_of(model, version)}/config")
+        told: Answer = self._connection.get_json(f"{model_path(model, version)}/config")
         return told
 
     def statistics(self, model: str = "") -> Answer:
         """What was counted of a model, or of each."""
-        told: Answer = self._connection.get_json(f"/v2/models/{model}/stats" if model else "/v2/models/stats")
+        told: Answer = self._connection.get_json(f"{model_path(model) if model else '/v2/models'}/stats")
         return told
 
     def load(self, model: str, given: Mapping[str, str]) -> None:
         """Load a model with what is given. Raises TargetError with the server's words."""
-        self._do(f"/v2/repository/models/{model}/load", {"parameters": given})
+        self._do(f"{model_path(model).replace('/v2', REPOSITORY, 1)}/load", {"parameters": given})
 
     def regions(self) -> list[str]:
         """The names of the regions of system shared memory that it knows. Raises TargetError."""
@@ -96,8 +98,8 @@ class OverHttp:
             try:
                 why = str(answer.json()["error"])
             except (ValueError, KeyError, TypeError):
-                why = f"HTTP {answer.status}"
-            raise TargetError(why)
+                why = f"HTTP {answer.status} {answer.text}"
+            raise TargetError(quoted(why))
         return answer.json() if answer.text else None
 
 
@@ -146,11 +148,6 @@ class OverGrpc:
 
     def unregister(self, name: str) -> None:
         self._ask("SystemSharedMemoryUnregister", name=name)
-
-
-def place_of(model: str, version: str) -> str:
-    """The path of a model, or of one version of it."""
-    return f"/v2/models/{model}" + (f"/versions/{version}" if version else "")
 
 
 @contextmanager

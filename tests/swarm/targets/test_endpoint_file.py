@@ -70,6 +70,10 @@ def with_line(line: str, of: str = "url") -> str:
         ("triton+grpcs://gpu:8001/a-b.c_d/versions/3", "triton", "grpc", "gpu:8001", True, "a-b.c_d", "3"),
         ("triton+https://[::1]:8000/clip/", "triton", "http", "[::1]:8000", True, "clip", ""),
         ("v2+http://127.0.0.1:8080/clip", "v2", "http", "127.0.0.1:8080", False, "clip", ""),
+        ("triton+http://[::1]:8000/m@v2/versions/1", "triton", "http", "[::1]:8000", False, "m@v2", "1"),
+        ("triton+grpc://gpu:8001/org/model/", "triton", "grpc", "gpu:8001", False, "org/model", ""),
+        ("v2+http://gpu:8000/org%2Fm%252F=x", "v2", "http", "gpu:8000", False, "org/m%2F=x", ""),
+        ("v2+grpc://gpu:8001/модель b", "v2", "grpc", "gpu:8001", False, "модель b", ""),
     ],
 )
 def test_urls(target: str, backend: str, protocol: str, address: str, tls: bool, model: str, version: str):
@@ -117,10 +121,15 @@ def test_a_token_is_sent_to_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None
         ("mine=triton://gpu:1/m", "mine: triton://gpu:1/m has no scheme that is known; give one of http, "),
         ("mine=triton+http://gpu/m", "mine: triton+http://gpu/m has no sound host and port; give them as"),
         ("mine=v2+grpc://gpu:1", "mine: v2+grpc://gpu:1 names no model; give /MODEL or /MODEL/versions/2 "),
-        ("mine=v2+grpc://gpu:1/a/b", "mine: v2+grpc://gpu:1/a/b names no model; give /MODEL or /MODEL/"),
         ("mine=v2+http://me:pw@gpu:1/m", ": has a name or a password in it, which would be kept"),
         ("mine=v2+http://me:p/w@gpu:1/m", ": has a name or a password in it, which would be kept"),
         ("mine=v2+http://gpu:1/m?key=s3cr3t", "mine: v2+http://gpu:1/m?key=[hidden] has a query, which only"),
+        ("mine=v2+grpc://gpu:1/v2/models/a", "mine: v2+grpc://gpu:1/v2/models/a names no model; give /MODEL"),
+        ("mine=v2+grpc://gpu:1/a%1b[2J", "mine: v2+grpc://gpu:1/a%1b[2J names a model with characters that"),
+        (
+            "org/mine=v2+grpc://gpu:1/m",
+            "org/mine: is not a valid name; give at most 64 letters, digits, dots",
+        ),
         ("mine=nowhere.toml", "mine: nowhere.toml: cannot be read (No such file or directory); give a TOML"),
     ],
 )

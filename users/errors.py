@@ -310,6 +310,8 @@ def short(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError):
         return tls_fault(error)
     details = error.details() if isinstance(error, grpc.Call) else str(error)
+    if isinstance(error, KeyError):
+        details = f"an answer without {details}"
     if isinstance(error, grpc.Call) and grpc_kind(error) is ErrorKind.TLS:
         details = in_words(details or "")
     return quoted(details or type(error).__name__)

@@ -75,7 +75,7 @@ def from_file(path: str, endpoints: Sequence[Endpoint]) -> dict[str, NDArray[np.
                 f"--golden {path}: {name!r} has shape {list(rows.shape)}, and its endpoints answer with"
                 f" {dimensions[name]} numbers each; give one row per item, in the order of the pictures"
             )
-        if not np.isfinite(rows).all() or not rows.any(axis=1).all():
+        if not np.isfinite(rows).all() or (rows.shape[1] > 1 and not rows.any(axis=1).all()):
             raise UsageError(
                 f"--golden {path}: {name!r} has rows that are not vectors (all zeros, or not finite);"
                 f" fix them"

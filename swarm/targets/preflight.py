@@ -19,7 +19,7 @@ from users.backends.registry import backend_of, codec_of, facts_of
 from users.endpoint import Endpoint
 from users.errors import REDIRECTS, RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
 from users.inputs.images import ImageSet
-from users.load.check import check_form, cosine, has_unit_rows
+from users.load.check import check_form, describe_difference, has_unit_rows, similarity
 from users.tls import OPEN
 from users.transport.admin_connection import PATIENCE_S, no_token, refuses_token
 from users.transport.base import Reply
@@ -66,7 +66,8 @@ def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None
     try:
         reply, took_ns = first_reply(endpoint, images, 1, say)
         check_form(reply, 1, codec_of(endpoint).endpoint.contract)
-        if facts_of(endpoint).computes and not reply.embeddings.any():
+        # The score of a pair may be 0.
+        if facts_of(endpoint).computes and reply.embeddings.size > 1 and not reply.embeddings.any():
             raise UsageError(f"{name}: answers with an all-zero vector; fix what it serves")
         return First(learned(endpoint, reply), reply.embeddings[0], took_ns)
     except RequestError as error:
@@ -89,10 +90,13 @@ def check_kind(name: str, endpoint: Endpoint) -> None:
 
 
 def learned(endpoint: Endpoint, reply: Reply) -> Endpoint:
-    """The endpoint with the dimension and the length of its vectors, where only an answer tells them."""
-    contract = codec_of(endpoint).endpoint.contract
-    unit = has_unit_rows(reply.embeddings) if contract.unit is None else contract.unit
-    made = replace(contract, dimension=int(reply.embeddings.shape[1]), unit=unit)
+    """The endpoint with the dimension and the length of its vectors, where only an answer tells them.
+
+    A single number that happens to be 1 is no vector of that length.
+    """
+    contract, dimension = codec_of(endpoint).endpoint.contract, int(reply.embeddings.shape[1])
+    unit = dimension > 1 and has_unit_rows(reply.embeddings) if contract.unit is None else contract.unit
+    made = replace(contract, dimension=dimension, unit=unit)
     return replace(endpoint, contract=made) if endpoint.codec else endpoint
 
 
@@ -119,11 +123,12 @@ def check_pair(first: First, images: ImageSet, say: Callable[[str], None], min_c
         check_form(reply, 2, endpoint.contract)
     except RequestError as error:
         raise UsageError(f"{name}: two items in one request fail ({error})") from error
-    found = cosine(reply.embeddings[0], first.embedding)
-    if facts_of(endpoint).computes and not found >= min_cosine:
+    alike = similarity(reply.embeddings[0], first.embedding) >= min_cosine
+    if facts_of(endpoint).computes and not alike:
         raise UsageError(
-            f"{name}: the first of two rows is not the first item's (cosine {found:.4f}): rows come in"
-            " another order; give answer.order, or set max_batch = 1"
+            f"{name}: the first of two rows is not the first item's"
+            f" ({describe_difference(reply.embeddings[0], first.embedding)}): rows come in another order;"
+            " give answer.order, or set max_batch = 1"
         )
     return took_ns
 
@@ -257,9 +262,9 @@ def check_agreement(firsts: Sequence[First], min_cosine: float) -> None:
                 f"{here} gives {len(first.embedding)} numbers and {there} {len(reference.embedding)}, but"
                 f" both belong to the space {space!r}: {APART.format(here=here)}"
             )
-        found = cosine(first.embedding, reference.embedding)
-        if not found >= min_cosine:
+        if not similarity(first.embedding, reference.embedding) >= min_cosine:
             raise UsageError(
-                f"{here} gives another embedding than {there} for the same item (cosine {found:.4f}): serve"
+                f"{here} gives another embedding than {there} for the same item"
+                f" ({describe_difference(first.embedding, reference.embedding)}): serve"
                 f" the same weights on both, lower --min-cosine, or {APART.format(here=here)}"
             )

@@ -23,7 +23,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.inputs.images import ImageSet, load_images
 from users.inputs.pictures import ImageSetError
-from users.load.check import cosine
+from users.load.check import describe_difference, similarity
 from users.transport.base import Reply
 
 NAME = "probed"
@@ -143,7 +143,7 @@ def lines(found: Probed) -> Iterator[str]:
     for one in contract.inputs:
         yield row("input", input_text(one, endpoint))
     output = f"{contract.output}: " if contract.output else ""
-    yield row("output", f"{output}{contract.dimension} numbers, {length_text(found)}")
+    yield row("output", f"{output}{numbers_text(found)}")
     yield row("first answer", f"{plural(len(found.one.embeddings), 'row')} in {found.took_ns / 1e6:.1f} ms")
     yield row("two items", two_text(found))
     yield row("its own times", times_text(endpoint, found.one))
@@ -163,6 +163,12 @@ def input_text(one: Input, endpoint: Endpoint) -> str:
     return f"{one.name} {one.dtype} {list(one.shape)}: {', '.join(filter(None, told))}"
 
 
+def numbers_text(found: Probed) -> str:
+    """How many numbers an item has, and whether they are a vector of length 1."""
+    dimension = found.endpoint.contract.dimension
+    return "1 number" if dimension == 1 else f"{dimension} numbers, {length_text(found)}"
+
+
 def length_text(found: Probed) -> str:
     """Whether its vectors have length 1."""
     lengths = np.linalg.norm(found.one.embeddings, axis=1)
@@ -178,12 +184,16 @@ def two_text(found: Probed) -> str:
         return f"{plural(len(rows), 'row')}: set max_batch = 1"
     if rows.shape[1] != found.endpoint.contract.dimension:
         return f"rows of {rows.shape[1]} numbers; for a single item {found.endpoint.contract.dimension}"
-    here = [cosine(rows[at], single.embeddings[0]) for at, single in enumerate((found.one, found.second))]
-    if min(here) >= SAME:
-        bound = found.endpoint.contract.max_batch
-        return f"2 rows, in the order sent; {f'at most {bound} a request' if bound else 'no limit is known'}"
-    said = " and ".join(f"{found:.4f}" for found in here)
-    return f"2 rows, but they differ from those of the single items (cosines {said}): see answer.order"
+    singles = found.one.embeddings[0], found.second.embeddings[0]
+    pairs = list(zip(rows, singles, strict=True))
+    if not all(similarity(row, single) >= SAME for row, single in pairs):
+        said = " and ".join(describe_difference(row, single) for row, single in pairs)
+        return f"2 rows, but they differ from those of the single items ({said}): see answer.order"
+    bound = found.endpoint.contract.max_batch
+    most = f"at most {bound} a request" if bound else "no limit is known"
+    if similarity(*singles) >= SAME:
+        return f"2 rows; the two items' outputs are alike, so their order cannot be told; {most}"
+    return f"2 rows, in the order sent; {most}"
 
 
 def times_text(endpoint: Endpoint, reply: Reply) -> str:

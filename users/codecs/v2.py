@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from tritonclient.utils import serialize_byte_tensor
 
 from users.codecs.base import Codec
 from users.contract import Contract, Input
+from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.inputs.rows import row_bytes
 
@@ -22,6 +24,8 @@ ALIGNED_BYTES = 4_096
 """Each input begins at a page."""
 FLOATS: Mapping[str, type] = {"FP32": np.float32, "FP16": np.float16, "FP64": np.float64}
 """The types of vectors; NumPy has no BF16."""
+POOL = "choose a pooled output with --output NAME, or pool in the model"
+"""What to do where a model gives a vector a token."""
 
 
 class MemoryPlace(NamedTuple):
@@ -89,11 +93,28 @@ def numbers_of(datatype: str) -> type:
     return FLOATS[datatype]
 
 
-def rows(vector: NDArray[np.floating], shape: Sequence[int], batched: bool) -> NDArray[np.float32]:
-    """float32 of shape [items, dimension] from an output's numbers, in whatever shape it says it has."""
-    if vector.ndim == 2 == len(shape) and batched and vector.dtype == np.float32:
+def absent(name: str, given: Sequence[str]) -> RequestError:
+    """What is wrong with an answer that lacks the output with the vector."""
+    return RequestError(ErrorKind.BAD_REPLY, f"an answer without output {name!r}; it has {[*given]}")
+
+
+def rows(vector: NDArray[np.floating], shape: Sequence[int], contract: Contract) -> NDArray[np.float32]:
+    """float32 of shape [items, dimension] from an output's numbers, in whatever shape it says it has.
+
+    Raises RequestError where there are none, and where an item has several rows, as of tokens, although the
+    contract knows no such output: they would be strung into one vector.
+    """
+    if not vector.size:
+        raise RequestError(ErrorKind.BAD_REPLY, f"output {contract.output} is empty, of shape {[*shape]}")
+    if vector.ndim == 2 == len(shape) and contract.batched and vector.dtype == np.float32:
         return vector
-    items = int(shape[0]) if batched and shape else 1
+    sides = [side for side in shape[contract.batched :] if side != 1]
+    if len(sides) > 1 and math.prod(sides) != contract.dimension:
+        raise RequestError(
+            ErrorKind.BAD_REPLY,
+            f"output {contract.output} has shape {[*shape]}: several vectors an item; {POOL}",
+        )
+    items = int(shape[0]) if contract.batched and shape else 1
     made = vector.reshape(items, -1)
     return made if made.dtype == np.float32 else made.astype(np.float32)
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 
 from users.codecs.base import Answer, PreparedRequest, id_place
-from users.codecs.v2 import SharedInputs, V2Codec, numbers_of, raw, rows
-from users.errors import ErrorKind, RequestError
+from users.codecs.v2 import SharedInputs, V2Codec, absent, numbers_of, raw, rows
 from users.inputs.images import ImageSet
 
 
@@ -49,7 +48,7 @@ class V2Grpc(V2Codec):
         response = ModelInferResponse.FromString(bytes(answer.body))
         names = [output.name for output in response.outputs]
         if contract.output not in names:
-            raise RequestError(ErrorKind.BAD_REPLY, f"outputs {names} without {contract.output!r}")
+            raise absent(contract.output, names)
         at = names.index(contract.output)
         output, raws = response.outputs[at], response.raw_output_contents
         vector: NDArray[Any]
@@ -57,12 +56,10 @@ class V2Grpc(V2Codec):
             vector = np.frombuffer(raws[at], numbers_of(output.datatype))
         else:
             vector = np.array(typed(output.contents), np.float32)
-        return rows(vector, output.shape, contract.batched)
+        return rows(vector, output.shape, contract)
 
 
-def typed(contents: object) -> Sequence[float]:
-    """The numbers of an output that are not in raw bytes. Raises RequestError where there are none."""
-    found: Sequence[float] = contents.fp32_contents or contents.fp64_contents  # type: ignore[attr-defined]
-    if not found:
-        raise RequestError(ErrorKind.BAD_REPLY, "an output without numbers")
+def typed(contents: Any) -> Sequence[float]:
+    """The numbers of an output that are not in raw bytes, if any."""
+    found: Sequence[float] = contents.fp32_contents or contents.fp64_contents
     return found

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
 from users.codecs.base import Answer, PreparedRequest, id_place
-from users.codecs.v2 import V2Codec, numbers_of, rows
+from users.codecs.v2 import V2Codec, absent, numbers_of, rows
+from users.contract import Contract
 from users.inputs.images import ImageSet
 
 LONGEST_HEAD_BYTES = 1 << 16
@@ -65,12 +66,12 @@ class V2Http(V2Codec):
         contract, body = self.endpoint.contract, answer.body
         head_bytes = int(answer.headers.get(HEADER_LENGTH.lower(), len(body)))
         if head_bytes == len(body):
-            return from_json(body, contract.output, contract.batched)
+            return from_json(body, contract)
         if head_bytes > LONGEST_HEAD_BYTES:
             raise ValueError(f"a JSON head of {head_bytes:,} bytes")
         at, shape, numbers = place_of(bytes(body[:head_bytes]), contract.output)
         # A copy: numbers that begin at an odd address numpy would copy for each thing it does with them.
-        return rows(np.ndarray(shape, numbers, body[head_bytes + at :]), shape, contract.batched)
+        return rows(np.ndarray(shape, numbers, body[head_bytes + at :]), shape, contract)
 
     def vectors_by_library(self, answer: Answer) -> NDArray[np.float32]:
         """By tritonclient's own parser."""
@@ -78,7 +79,7 @@ class V2Http(V2Codec):
         length = int(answer.headers[HEADER_LENGTH.lower()])
         result = InferenceServerClient.parse_response_body(bytes(answer.body), header_length=length)
         found = np.asarray(result.as_numpy(contract.output))
-        return rows(found, found.shape, contract.batched)
+        return rows(found, found.shape, contract)
 
 
 def model_path(model: str, version: str = "") -> str:
@@ -97,8 +98,8 @@ def place_of(head: bytes, name: str) -> tuple[int, tuple[int, ...], type]:
     A model's answers have the same head, answer for answer, but for the id of a request that is traced.
     Source: the KServe v2 protocol with Triton's binary tensor data extension.
     """
-    at = 0
-    for output in orjson.loads(head)["outputs"]:
+    at, outputs = 0, orjson.loads(head)["outputs"]
+    for output in outputs:
         size = output.get("parameters", {}).get("binary_data_size", 0)
         if output["name"] == name:
             shape, numbers = tuple(output["shape"]), numbers_of(output["datatype"])
@@ -106,12 +107,13 @@ def place_of(head: bytes, name: str) -> tuple[int, tuple[int, ...], type]:
                 raise ValueError(f"a vector of shape {shape} in {size} bytes")
             return at, shape, numbers
         at += size
-    raise KeyError(name)
+    raise absent(name, [one["name"] for one in outputs])
 
 
-def from_json(body: bytes | bytearray, name: str, batched: bool) -> NDArray[np.float32]:
-    """An output of an answer that is JSON as a whole."""
-    output = next((one for one in orjson.loads(body)["outputs"] if one["name"] == name), None)
+def from_json(body: bytes | bytearray, contract: Contract) -> NDArray[np.float32]:
+    """An output of an answer that is JSON as a whole; an empty one of a Triton has no data."""
+    outputs = orjson.loads(body)["outputs"]
+    output = next((one for one in outputs if one["name"] == contract.output), None)
     if output is None:
-        raise KeyError(name)
-    return rows(np.array(output["data"], np.float32), output["shape"], batched)
+        raise absent(contract.output, [one["name"] for one in outputs])
+    return rows(np.array(output.get("data", ()), np.float32), output["shape"], contract)

@@ -51,14 +51,14 @@ class V2Json(V2Http):
     def vectors(self, answer: Answer) -> NDArray[np.float32]:
         """From the numbers in it."""
         contract = self.endpoint.contract
-        return from_json(answer.body, contract.output, contract.batched)
+        return from_json(answer.body, contract)
 
     def vectors_by_library(self, answer: Answer) -> NDArray[np.float32]:
         """By tritonclient's own parser."""
         contract = self.endpoint.contract
         result = InferenceServerClient.parse_response_body(bytes(answer.body))
         found = np.asarray(result.as_numpy(contract.output))
-        return rows(found, found.shape, contract.batched)
+        return rows(found, found.shape, contract)
 
 
 def head_of(one: Input, tensor: NDArray[Any]) -> dict[str, Any]:

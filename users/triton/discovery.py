@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from users.codecs.v2 import FLOATS
+from users.codecs.v2 import FLOATS, POOL
 from users.contract import PICTURES, Contract, Input, Layout, Role
 from users.endpoint import Payload
 from users.errors import TargetError
@@ -257,20 +257,29 @@ def vector_of(outputs: Sequence[Tensor], name: str, batched: bool, model: str) -
             kinds = ", ".join(FLOATS)
             raise TargetError(f"gives output {name} as {named.dtype}, but vectors must be {kinds}; {fix}")
         return named or Tensor(name, "", ())
-    likely = [one for one in outputs if one.dtype in FLOATS and len(item_of(one, batched)) == 1]
+    floats = [one for one in outputs if one.dtype in FLOATS]
+    vectors = [one for one in floats if len(sides_of(one, batched)) == 1]
+    # A single number is a score, but beside vectors a model's own scale or loss.
+    likely = vectors or [one for one in floats if one.shape and not sides_of(one, batched)]
     if len(likely) == 1:
         return likely[0]
     why = "several outputs that could be the vector" if likely else "no output that is clearly the vector"
     raise TargetError(f"has {why} of model {model!r}: {fix}")
 
 
-def item_of(output: Tensor, batched: bool) -> tuple[int, ...]:
-    """What of an output's shape is an item's: without a batch, and without a 1 in its place."""
+def sides_of(output: Tensor, batched: bool) -> tuple[int, ...]:
+    """What of an output's shape is an item's, without sides of 1: none where an item is a single number."""
     rest = output.shape[1:]
-    return rest if batched or (rest and output.shape[0] in (1, -1)) else output.shape
+    item = rest if batched or (rest and output.shape[0] in (1, -1)) else output.shape
+    return tuple(side for side in item if side != 1)
 
 
 def dimension_of(vector: Tensor, batched: bool) -> int:
-    """How many numbers an item has in an output, however they are arranged; 0 where that is open."""
-    item = item_of(vector, batched)
-    return math.prod(item) if item and min(item) > 0 else 0
+    """How many numbers an item has in an output, however they are arranged; 0 where that is open.
+
+    Raises TargetError where it has as many vectors as its text has tokens.
+    """
+    sides = sides_of(vector, batched)
+    if len(sides) > 1 and min(sides) < 1:
+        raise TargetError(f"gives {vector} as the vector: an item has several, and how many is open; {POOL}")
+    return math.prod(sides) if vector.shape and min(sides, default=1) > 0 else 0

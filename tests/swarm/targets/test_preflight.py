@@ -66,7 +66,7 @@ def test_dimension_and_length_are_learned_from_the_first_answer(rows: Rows, leng
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        (replace(FILES, dimension=4), "shape (1, 3) for 1 images, not 4 numbers each"),
+        (replace(FILES, dimension=4), "shape (1, 3) for 1 item, not 4 numbers each"),
         (replace(FILES, unit=True), "an embedding whose length is not 1"),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_was_declared_must_be_so(declared: Contract, said: str) -> None:
     ("answer", "said"),
     [
         ([[0, 0, 0]], "answers with an all-zero vector; fix what it serves"),
-        ([[1, 2, 3]] * 2, "answers, but does not embed a picture (bad-reply: shape (2, 3) for 1 images)"),
+        ([[1, 2, 3]] * 2, "answers, but does not embed a picture (bad-reply: shape (2, 3) for 1 item)"),
         ([], "answers, but does not embed a picture (rejected: HTTP 422"),
     ],
 )
@@ -94,6 +94,24 @@ def test_a_first_answer_that_is_no_vector(answer: list[list[float]], said: str) 
 def test_what_does_not_compute_may_answer_with_zeros() -> None:
     with answering(lambda images: [[0, 0, 0]], computes=False) as endpoint:
         assert not verdict(endpoint, IMAGES, print).embedding.any()
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0, -1.0, 0.995])
+def test_a_score_is_no_vector_of_a_length(score: float) -> None:
+    with answering(lambda images: [[score]]) as endpoint:
+        contract = verdict(endpoint, IMAGES, print).endpoint.contract
+    assert (contract.dimension, contract.unit) == (1, False)
+
+
+def test_reversed_scores_are_another_order() -> None:
+    with answering(lambda images: [[vector(image)[0] / 255] for image in images][::-1]) as endpoint:
+        first = verdict(endpoint, IMAGES, print)
+        with pytest.raises(UsageError, match="the first of two rows is not the first item's"):
+            check_pair(first, IMAGES, print, 0.999)
+    other = replace(first, embedding=first.embedding + np.float32(0.1))
+    with pytest.raises(UsageError, match="gives another embedding"):
+        check_agreement([first, other], 0.999)
+    check_agreement([first, replace(first, embedding=first.embedding * np.float32(1.001))], 0.999)
 
 
 def test_a_slow_first_answer_is_announced_and_waited_for(

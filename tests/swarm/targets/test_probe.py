@@ -49,7 +49,7 @@ def test_everything_that_is_known_is_said() -> None:
         "guessed": "It is.",
     }
     free = replace(SIGLIP, contract=replace(SIGLIP.contract, unit=False, max_batch=0, output=""))
-    long = told(reply([3.0, 4.0], SECOND), free, reply([3.0, 4.0], compute=1))
+    long = told(reply([4.0, 3.0], SECOND), free, reply([4.0, 3.0], compute=1))
     assert long["output"] == "2 numbers, not of length 1 (5)"
     assert long["two items"] == "2 rows, in the order sent; no limit is known"
 
@@ -60,9 +60,9 @@ def test_everything_that_is_known_is_said() -> None:
         ("refused (timeout); set max_batch = 1", "refused (timeout); set max_batch = 1"),
         (reply(FIRST), "1 row: set max_batch = 1"),
         (reply([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), "rows of 3 numbers; for a single item 2"),
-        (reply(FIRST, FIRST), f"{UNLIKE} (cosines 1.0000 and 0.6000): see answer.order"),
+        (reply(FIRST, FIRST), f"{UNLIKE} (cosine 1.0000 and cosine 0.6000): see answer.order"),
         (reply([1.0, 0.04], SECOND), "2 rows, in the order sent"),
-        (reply([1.0, 0.05], SECOND), f"{UNLIKE} (cosines 0.9988 and 1.0000)"),
+        (reply([1.0, 0.05], SECOND), f"{UNLIKE} (cosine 0.9988 and cosine 1.0000)"),
     ],
 )  # fmt: skip
 def test_two_items_in_one_request(two: Reply | str, said: str) -> None:
@@ -90,6 +90,26 @@ def test_a_target_is_asked_for_one_item_for_two_and_for_the_second_alone(
     assert told["its own times"] == "nowhere: a study cannot separate its queue wait from its compute time"
     assert found.one.embeddings.shape == (1, 3)
     assert 0 < found.took_ns < 5_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("one", "second", "rows", "said"),
+    [
+        (0.9, 0.2, (0.9, 0.2), "2 rows, in the order sent"),
+        (0.9, 0.2, (0.2, 0.9), f"{UNLIKE} (0.2, not 0.9 and 0.9, not 0.2): see answer.order"),
+        (-3, 3, (3, -3), f"{UNLIKE} (3, not -3"),
+        (0.9, 0.905, (0.905, 0.9), "2 rows; the two items' outputs are alike, so their order cannot be told"),
+        (0, 0, (0, 0), "2 rows; the two items' outputs are alike, so their order cannot be told"),
+    ],
+)
+def test_the_order_of_scores_is_told_by_their_values(
+    one: float, second: float, rows: tuple[float, float], said: str
+) -> None:
+    scores = replace(SIGLIP, contract=replace(FOUND, dimension=1, unit=False))
+    found = Probed(scores, reply([one]), 1, reply(*([row] for row in rows)), reply([second]))
+    told = {line[2:16].strip(): line[17:] for line in lines(found)}
+    assert told["two items"].startswith(said)
+    assert told["output"] == "embeds: 1 number"
 
 
 def test_the_file_says_what_was_found(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from users.codecs.v2_grpc import V2Grpc
 from users.codecs.v2_http import HEADER_LENGTH, V2Http
 from users.codecs.v2_json import V2Json
 from users.contract import Contract
-from users.errors import ErrorKind, RequestError, kind_of
+from users.errors import ErrorKind, RequestError, kind_of, translated
 from users.http2.call import GrpcAnswer
 from users.load.check import check_form
 from users.transport.base import Reply
@@ -87,7 +87,8 @@ def test_the_output_of_its_name_is_read(
     form: type[Codec], told: Callable[[Outputs], Any], types: Any, shape: Any, at: int
 ) -> None:
     codec = codec_at(form)
-    single = form(replace(codec.endpoint, contract=replace(codec.endpoint.contract, batched=False)))
+    whole = replace(codec.endpoint.contract, batched=False, dimension=3 * 512)
+    single = form(replace(codec.endpoint, contract=whole))
     for datatype in types:
         vector = ROWS.reshape(shape).astype(FLOATS[datatype])
         outputs = [("other", OTHER, "INT64"), ("tokens", ROWS[::-1] * 2, "FP32")]
@@ -138,9 +139,62 @@ def test_a_grpc_answer_without_the_vector_is_a_bad_reply(outputs: Outputs) -> No
     ],
 )
 def test_what_is_no_embedding_is_a_bad_reply(outputs: list[dict[str, Any]], raw: bytes) -> None:
-    with pytest.raises((ValueError, KeyError, TypeError)) as caught:
+    with pytest.raises(RequestError) as caught, translated():
         CODEC.vectors(answer(*outputs, raw=raw))
-    assert kind_of(caught.value) is ErrorKind.BAD_REPLY
+    assert caught.value.kind is ErrorKind.BAD_REPLY
+
+
+EMPTY = [{"name": "embedding", "datatype": "FP32", "shape": [0]}]
+
+
+@pytest.mark.parametrize(
+    ("form", "came"),
+    [
+        (V2Http, answer(*EMPTY)),
+        (V2Http, binary([("embedding", ROWS[:0], "FP32")])),
+        (V2Http, in_json([("embedding", ROWS[:, :0], "FP32")])),
+        (V2Json, in_json([("embedding", ROWS[:, :0], "FP32")])),
+        (V2Grpc, over_grpc([("embedding", ROWS[:, :0], "FP32")])),
+        (V2Grpc, typed([("embedding", ROWS[:, :0], "FP32")])),
+    ],
+)
+def test_an_empty_output_is_called_so(form: type[Codec], came: Any) -> None:
+    with pytest.raises(RequestError) as caught, translated():
+        codec_at(form).vectors(came)
+    assert caught.value.kind is ErrorKind.BAD_REPLY
+    assert "output embedding is empty" in caught.value.detail
+
+
+@pytest.mark.parametrize("told", [binary, in_json, over_grpc, typed])
+@pytest.mark.parametrize("dimension", [0, 512])
+def test_vectors_of_tokens_are_not_strung_together(told: Callable[[Outputs], Any], dimension: int) -> None:
+    made = codec_at({binary: V2Http, in_json: V2Json}.get(told, V2Grpc))
+    codec = type(made)(replace(made.endpoint, contract=replace(made.endpoint.contract, dimension=dimension)))
+    for shape, items in (
+        ((3, 1, 512), 3),
+        ((3, 512, 1), 3),
+        ((1, 3, 512), 0),
+        ((3, 2, 256), 3 * bool(dimension)),
+    ):
+        came = told([("embedding", ROWS.reshape(shape), "FP32")])
+        if items:
+            assert codec.vectors(came).shape == (items, 512)
+            continue
+        with pytest.raises(RequestError, match="several vectors an item"):
+            codec.vectors(came)
+
+
+@pytest.mark.parametrize(
+    ("shape", "batched", "rows"), [([3], True, 3), ([3, 1], True, 3), ([], False, 1), ([1], False, 1)]
+)
+def test_single_numbers_are_rows_of_one(shape: list[int], batched: bool, rows: int) -> None:
+    numbers = np.arange(rows, dtype=np.float32).reshape(shape)
+    contract = Contract(output="score", batched=batched)
+    for told, form in ((in_json, V2Json), (binary, V2Http), (over_grpc, V2Grpc)):
+        endpoint = replace(codec_at(form).endpoint, contract=contract)
+        assert form(endpoint).vectors(told([("score", numbers, "FP32")])).tolist() == [
+            [at] for at in range(rows)
+        ]
 
 
 def test_rows_are_rounded_as_numpy_rounds_them() -> None:

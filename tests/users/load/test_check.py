@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from users.codecs.base import PreparedRequest
 from users.contract import Contract
 from users.errors import RequestError
-from users.load.check import check_embeddings, check_form, cosine, has_unit_rows
+from users.load.check import check_embeddings, check_form, has_unit_rows, similarity
 from users.transport.base import Reply
 
 Rows = NDArray[np.float32]
@@ -67,11 +67,11 @@ def test_each_row_is_finite_and_of_length_1(at: int, by: float, said: str, of_an
         ((3, 4), 4, ""),
         ((3, 4), 0, ""),
         ((3, 5), 0, ""),
-        ((3, 5), 4, "shape (3, 5) for 3 images, not 4 numbers each"),
-        ((2, 4), 4, "shape (2, 4) for 3 images, not 4 numbers each"),
-        ((4, 4), 0, "shape (4, 4) for 3 images"),
-        ((3, 4, 1), 0, "shape (3, 4, 1) for 3 images"),
-        ((12,), 4, "shape (12,) for 3 images, not 4 numbers each"),
+        ((3, 5), 4, "shape (3, 5) for 3 items, not 4 numbers each"),
+        ((2, 4), 4, "shape (2, 4) for 3 items, not 4 numbers each"),
+        ((4, 4), 0, "shape (4, 4) for 3 items"),
+        ((3, 4, 1), 0, "shape (3, 4, 1) for 3 items"),
+        ((12,), 4, "shape (12,) for 3 items, not 4 numbers each"),
     ],
 )
 def test_a_row_for_each_item(shape: tuple[int, ...], dimension: int, said: str) -> None:
@@ -98,6 +98,38 @@ def test_how_near_it_must_be(at: int) -> None:
     rows = GOLDEN[:3].copy()
     rows[at, 3] = 0.1
     near = 1 / math.sqrt(1.01)
-    assert cosine(rows[at], GOLDEN[at]) == pytest.approx(near)
+    assert similarity(rows[at], GOLDEN[at]) == pytest.approx(near)
     assert [is_of(rows, range(3), least=near + by) for by in (-1e-6, 1e-6)] == [True, False]
-    assert math.isnan(cosine(rows[at], GOLDEN[at] * 0))
+    assert math.isnan(similarity(rows[at], GOLDEN[at] * 0))
+
+
+def test_single_numbers_are_compared_by_their_values() -> None:
+    golden = np.array([[2.0], [-0.004], [0.004], [1.0]], np.float32)
+    for wrong in ([2.0, 1.0], [1.0, -2.0], [-1.0, 2.0], [1.0, math.nan], [1.03, 2.0]):
+        said = fault_of(check_embeddings, reply_of(wrong), PreparedRequest(b"", (3, 0)), golden, 0.999)
+        assert said == "wrong-embedding: a value more than 1 % from the golden one"
+    for right in ([1.0, 2.0], [1.009, 1.995]):
+        assert not fault_of(check_embeddings, reply_of(right), PreparedRequest(b"", (3, 0)), golden, 0.999)
+    assert fault_of(check_embeddings, reply_of([1.1]), PreparedRequest(b"", (3,)), golden, 0.9) == ""
+    # Far below the others, which are of another sign at most by rounding.
+    assert not fault_of(
+        check_embeddings, reply_of([0.004, -0.004]), PreparedRequest(b"", (1, 2)), golden, 0.999
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "least"),
+    [(1.0, 1.0, 1.0), (0.0, 0.0, 1.0), (3.0, 3.02, 0.999), (1e-5, -1e-5, 0.999)],
+)
+def test_scores_that_are_alike(one: float, other: float, least: float) -> None:
+    assert similarity(np.float32([one]), np.float32([other])) >= least
+    assert similarity(np.float32([one]), np.float32([other + 0.2])) < 0.999
+
+
+def reply_of(scores: Sequence[float]) -> Reply:
+    return Reply(np.array(scores, np.float32).reshape(-1, 1), 0)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 4), (0,)])
+def test_nothing_is_no_embedding(shape: tuple[int, ...]) -> None:
+    assert form_of(np.ones(shape, np.float32), Contract()) == f"an empty output, of shape {shape}"

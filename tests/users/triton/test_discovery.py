@@ -329,15 +329,24 @@ def test_outputs_are_listed_where_one_must_be_named() -> None:
         f"has no output 'embed' of model 'm'; its outputs are {listed}; "
     )
     assert found(PIXELS, MANY, output="embeds").output == "embeds"
-    # A vector for each token is read as one.
+    # So many vectors, if that is what is wanted, are read as one.
     assert found(PIXELS, MANY, output="tokens").dimension == 50 * 768
+    tokens = [("last_hidden_state", "FP32", [-1, -1, 768])]
+    assert "no output that is clearly the vector" in refused(PIXELS, tokens)
+    assert "how many is open" in refused(PIXELS, tokens, output="last_hidden_state")
+    pooled = [*tokens, ("sentence_embedding", "FP32", [-1, 768])]
+    assert found(PIXELS, pooled).output == "sentence_embedding"
 
 
-@pytest.mark.parametrize("shape", [[-1, 512, 1, 1], [-1, 1, 512]])
-def test_the_dimension_is_all_that_an_item_has(shape: list[int]) -> None:
-    outputs = [("out", "FP32", shape)]
-    assert "has no output that is clearly the vector" in refused([("x", "FP32", [-1, 8])], outputs)
-    assert found([("x", "FP32", [-1, 8])], outputs, output="out").dimension == 512
+@pytest.mark.parametrize(
+    ("shape", "dimension"),
+    [([-1, 512, 1, 1], 512), ([-1, 1, 512], 512), ([-1, 1, -1], 0), ([-1, 1], 1), ([-1], 1), ([-1, 1, 1], 1)],
+)
+def test_the_dimension_is_all_that_an_item_has(shape: list[int], dimension: int) -> None:
+    for outputs in ([("out", "FP32", shape)], [("out", "FP32", shape), ("count", "INT64", [-1, 8])]):
+        assert found([("x", "FP32", [-1, 8])], outputs).dimension == dimension
+    scale = ("logit_scale", "FP32", [1])
+    assert found(PIXELS, [scale, VECTOR]).output == "embedding"
 
 
 def test_a_vector_of_another_type() -> None:

@@ -263,6 +263,8 @@ def vector_of(outputs: Sequence[Tensor], name: str, batched: bool, model: str) -
     likely = vectors or [one for one in floats if one.shape and not sides_of(one, batched)]
     if len(likely) == 1:
         return likely[0]
+    if len(floats) == 1:
+        dimension_of(floats[0], batched)  # raises what it says of vectors of tokens
     why = "several outputs that could be the vector" if likely else "no output that is clearly the vector"
     raise TargetError(f"has {why} of model {model!r}: {fix}")
 

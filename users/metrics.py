@@ -90,7 +90,7 @@ def missing(page: str, name: str) -> str:
     """The reason why a page has no metric of a name, with those that are like it."""
     names = sorted(set(SAMPLE.findall(page)))
     if not names:
-        return f"the page has no metrics; it begins with {quoted(page, SHOWN)!r}"
+        return f"the page has no metrics; it begins with {quoted(page)[:SHOWN]!r}"
     near = difflib.get_close_matches(name, names, MOST_NEAR, LEAST_ALIKE)
     others = f"it has {', '.join(near)}" if near else f"none of its {len(names)} names is like it"
     return f"the page has no metric {name}; {others}"

@@ -108,6 +108,11 @@ KINDS = {
         _VOID,
         "the server was cold",
     ),
+    "answers-from-cache": CaveatKind(
+        "Turn the server's or the proxy's cache off and run again: a study sends the same items many times.",
+        _VOID,
+        "a cache answered",
+    ),
     "no-data": CaveatKind(
         "No request succeeded: see the failures by kind and the server's log.",
         _VOID | Trait.BY_STOPPING,

@@ -36,7 +36,7 @@ class Result(NamedTuple):
     a stop, which is neither success nor failure. `request_id`: under which the server traced it, empty where
     it was sent without one. `request_class`: the label of its class, empty where a cell's requests are alike.
     `think_ns`: how long its user then thinks, before it may send the next one. `trace_id`: of the traceparent
-    that it carried, empty where it carried none.
+    that it carried, empty where it carried none. `from_cache`: whether a cache answered, None where untold.
     """
 
     cell: str
@@ -57,6 +57,7 @@ class Result(NamedTuple):
     request_class: str = ""
     think_ns: int = 0
     trace_id: str = ""
+    from_cache: bool | None = None
 
     @property
     def latency_ns(self) -> int:

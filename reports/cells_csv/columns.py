@@ -69,6 +69,7 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     **{name: attrgetter(name) for name in of_trait("column")},
     "slo": attrgetter("goodput.slo"),
     **figures("goodput", "share per_s", prefix="goodput_"),
+    "cache_hit_share": attrgetter("server.cache_share"),
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)

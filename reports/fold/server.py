@@ -12,7 +12,7 @@ from reports.fold.windows import Windows
 from reports.format import plural
 from reports.ledger.ledger import Record
 
-PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream")
+PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream", "cache")
 """What a server states of the time it had a request: Triton and the services name different ones."""
 GONE = frozenset({"refused", "unreachable", "reset", "timeout"})
 """Kinds of error of a reading that nobody answered."""
@@ -142,7 +142,8 @@ class ServerSide:
     `steps` are the models of an ensemble, the one that computes last. `several` says how other servers were
     seen to have a part of the requests, empty where none was: what was counted is then of one of them, and
     how busy all were is unknown. `silent`: it was asked, and states no times at all. `span_ns` is the time
-    between the two readings, made under load; None where they waited for all requests.
+    between the two readings, made under load; None where they waited for all requests. `cache_share` is what
+    a cache answered of all that it was asked, as counters or answers' headers tell: of requests or tokens.
     """
 
     requests: int | None = None
@@ -158,6 +159,7 @@ class ServerSide:
     gap: Caveat | None = None
     silent: bool = False
     span_ns: int | None = None
+    cache_share: float | None = None
 
     @property
     def total_ns(self) -> float | None:
@@ -223,6 +225,8 @@ def server_side(
     counted = counted_side(readings, status, windows, missed, sampled, began_s)
     if counts_a_part(counted.requests, windows):
         counted = replace(counted, several=counted.several or too_few(counted.requests, windows))
+    shares = (counted.cache_share, cache_share(windows.cache_hits, windows.cache_queries))
+    counted = replace(counted, cache_share=max((one for one in shares if one is not None), default=None))
     stated = {part: windows.server_ns[part] for part in PARTS if part in windows.server_ns}
     if not stated or not windows.server_count:
         return counted
@@ -360,4 +364,11 @@ def _means(delta: Mapping[str, int]) -> ServerSide:
         executed_batch=ratio(delta.get("images"), delta.get("executions")),
         executing_ns=delta.get("compute_ns") if alone else None,
         executions=delta.get("executions"),
+        cache_share=cache_share(delta.get("cache_hits"), delta.get("cache_queries")),
     )
+
+
+def cache_share(hits: int | None, queries: int | None) -> float | None:
+    """What a cache answered of all that it was asked, at most 1; None where none is known of."""
+    share = ratio(hits, queries)
+    return None if share is None else min(1.0, share)

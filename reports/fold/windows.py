@@ -114,6 +114,7 @@ class Windows(Results):
     `failure_codes` are failures by HTTP status, gRPC code or the system's name of the error, of those that
     have one; `refused_for` refusals by what the server says is full: `queue`, `rate` or, where the request is
     too large, `size`. `retry_after` of them said when to ask again, in `retry_after_s` seconds together.
+    `cache_hits` are successes that a cache answered, of the `cache_queries` whose headers tell of one.
     `connects` are successes that waited for a connection to be made; None where a window does not tell.
     `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended.
     `other_phases` are requests of those that were at the server between its two readings.
@@ -130,6 +131,8 @@ class Windows(Results):
     refused_for: Counter[str] = field(default_factory=Counter)
     retry_after: int = 0
     retry_after_s: int = 0
+    cache_hits: int = 0
+    cache_queries: int = 0
     connects: int | None = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
@@ -164,6 +167,8 @@ class Windows(Results):
         _count_in(self.refused_for, window.get("refused_for"))
         self.retry_after += window.get("retry_after") or 0
         self.retry_after_s += window.get("retry_after_s") or 0
+        self.cache_hits += window.get("cache_hits") or 0
+        self.cache_queries += window.get("cache_queries") or 0
         self.connects = _plus(self.connects, window.get("connects"))
         first_ns = window.get("first_start_ns") or self.first_start_ns
         self.first_start_ns = min(self.first_start_ns or first_ns, first_ns)

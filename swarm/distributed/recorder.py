@@ -20,8 +20,10 @@ Key = tuple[str, int, str, int]
 """cell, repeat, phase, second (of the wall clock, in which a Result ended or its images were worked on)"""
 OWN = frozenset({"times", "made_in", "classes"})
 """What a Window has for itself, or as a part; the rest is in its record."""
-SELDOM = frozenset({"failure_codes", "refused_for", "retry_after", "retry_after_s"})
-"""What a record has only where there is some: few windows have refusals."""
+SELDOM = frozenset(
+    {"failure_codes", "refused_for", "retry_after", "retry_after_s", "cache_hits", "cache_queries"}
+)
+"""What a record has only where there is some: few windows have refusals, or headers of caches."""
 MILLI = 1_000
 SPREAD_S = 60
 """Seconds that a request's images are spread over, at most."""
@@ -71,6 +73,9 @@ class Window:
     retry_after: int = 0
     """Failures with a Retry-After, and their seconds together."""
     retry_after_s: int = 0
+    cache_hits: int = 0
+    """Successes that a cache answered, as their headers say, and those whose headers say whether one did."""
+    cache_queries: int = 0
     abandoned: int = 0
     late: int = 0
     images: int = 0
@@ -141,6 +146,9 @@ class Window:
         times["send_delay"].append(delay_ns)
         for phase, value_ns in result.phases_ns.items():
             times[phase].append(value_ns)
+        if result.from_cache is not None:
+            self.cache_queries += 1
+            self.cache_hits += result.from_cache
         if result.server_ns:
             self.server_count += 1
             for part, value_ns in result.server_ns.items():

@@ -9,15 +9,17 @@ from users.backends.base import Backend, Facts
 from users.codecs.server_timing import NS
 from users.endpoint import Endpoint
 from users.errors import TargetError
-from users.metrics import identity, total
+from users.metrics import identity, samples, total
 from users.redact import quoted
 from users.tls import OPEN
 from users.transport.admin_connection import AdminConnection, Read, authority_at, check_taken, get
 
 STARTED = "process_start_time_seconds"
 """Every client library of Prometheus exports it."""
-COUNTS = ("requests", "successes", "failures", "images", "executions")
-"""The key of counts; all others are times."""
+COUNTS = ("requests", "successes", "failures", "images", "executions", "cache_hits", "cache_queries")
+"""The key of counts; all others are times. Of a cache's answers and what it was asked, in whatever unit."""
+PREFIX_CACHES = ("vllm:prefix_cache", "vllm:gpu_prefix_cache")
+"""How the names of vLLM's counters of tokens begin, of those that it had already and of all; newest first."""
 
 
 def check(endpoint: Endpoint) -> None:
@@ -64,7 +66,7 @@ def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:
     {'queue_ns': 3500000}
     """
     found = {}
-    for part, text in told.items():
+    for part, text in {**prefix_cache(page), **told}.items():
         if part == "url":
             continue
         name, _, unit = text.partition(" ")
@@ -75,6 +77,15 @@ def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:
     if found.keys() >= {"requests", "failures"}:  # of which a mean is not to be taken
         found.setdefault("successes", max(0, found["requests"] - found["failures"]))
     return found
+
+
+def prefix_cache(page: str) -> dict[str, str]:
+    """By our counts the metrics of vLLM's prefix cache, where a page has both."""
+    for begin in PREFIX_CACHES:
+        names = {"cache_hits": f"{begin}_hits_total", "cache_queries": f"{begin}_queries_total"}
+        if all(any(samples(page, {name})) for name in names.values()):
+            return names
+    return {}
 
 
 SERVICE = Backend(name="service", facts=Facts(), check=check, counters=counters)

@@ -178,6 +178,7 @@ class InferenceUser(User):
                 request_class=request_class,
                 think_ns=think_ns,
                 trace_id=trace_id,
+                from_cache=reply.from_cache if reply else None,
             )
             self._report(result)
             assignment.under_way[phase] -= 1

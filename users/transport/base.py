@@ -22,13 +22,14 @@ class Reply(NamedTuple):
 
     `phases_ns`: the parts of the request's time that this client saw, by their names: connect (where a
     connection was made for it), encode, stream_wait and flow_wait (both of the suite's own gRPC), send,
-    wait, receive, decode.
+    wait, receive, decode. `from_cache`: whether a cache answered, None where no header tells.
     """
 
     embeddings: NDArray[np.float32]
     response_bytes: int
     phases_ns: Mapping[str, int] = NONE
     server_ns: Mapping[str, int] = NONE
+    from_cache: bool | None = None
 
 
 class Transport(ABC):

@@ -10,6 +10,7 @@ from typing import ClassVar
 import gevent
 
 from users.codecs.base import PreparedRequest
+from users.codecs.cache_headers import told_cached
 from users.codecs.packing import decoded
 from users.endpoint import Endpoint
 from users.errors import reading_error, status_error
@@ -143,7 +144,9 @@ class HttpTransport(Transport):
         except Exception as error:
             raise reading_error(error, answer.status, bytes(answer.body)) from error
         answer.phases_ns["decode"] = time.perf_counter_ns() - received_ns
-        return Reply(embeddings, size, answer.phases_ns, self.codec.server_ns(answer))
+        return Reply(
+            *(embeddings, size, answer.phases_ns, self.codec.server_ns(answer)), told_cached(answer.headers)
+        )
 
     def close(self) -> None:
         """Close the connection, or leave the shared ones."""

@@ -92,6 +92,11 @@ def triton_counters(stats: Mapping[str, Any]) -> dict[str, Any]:
     def of(name: str, what: str) -> int:
         return int(parts.get(name, {}).get(what, 0))
 
+    cache = {
+        "cache_hits": of("cache_hit", "count"),
+        "cache_queries": of("cache_hit", "count") + of("cache_miss", "count"),
+        "cache_ns": of("cache_hit", "ns") + of("cache_miss", "ns"),
+    }
     return {
         "requests": of("success", "count") + of("fail", "count"),
         "successes": of("success", "count"),
@@ -101,24 +106,36 @@ def triton_counters(stats: Mapping[str, Any]) -> dict[str, Any]:
         "input_ns": of("compute_input", "ns"),
         "compute_ns": of("compute_infer", "ns"),
         "output_ns": of("compute_output", "ns"),
+        **(cache if cache["cache_queries"] else {}),
     }
 
 
 def ensemble_counters(answer: Mapping[str, Any], endpoint: Endpoint, steps: Sequence[str]) -> dict[str, Any]:
     """Counters of the endpoint's model, an ensemble, from the statistics of all models of its server.
 
-    The first step sees each request once, whatever comes of it. Others' requests to the model that computes
-    are counted with them: they share its queue and its batches, and must not go unnoticed. Raises KeyError.
+    The first step sees each request once, whatever comes of it, but for those that the ensemble's own cache
+    answers. Others' requests to the model that computes are counted with them: they share its queue and its
+    batches, and must not go unnoticed. Raises KeyError.
     """
     found = {stats["name"]: counted(stats) for stats in answer["model_stats"]}
     whole, first, inner = found[endpoint.model], found[steps[0]], found[steps[-1]]
+    cached = whole.get("cache_hits", 0)
     return {
         **inner,
-        "requests": first["requests"] + inner["successes"] - whole["successes"],
+        **cache_counters([whole, *(found[step] for step in steps)]),
+        "requests": first["requests"] + cached + inner["successes"] - (whole["successes"] - cached),
+        "successes": inner["successes"] + cached,
         **{part: sum(found[step][part] for step in steps) for part in OF_ALL_STEPS},
         BEFORE.get(endpoint.payload, "preprocess_ns"): sum(found[step]["compute_ns"] for step in steps[:-1]),
         "steps": {step: step_counters(found[step]) for step in steps},
     }
+
+
+def cache_counters(each: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Of an ensemble and its steps together; nothing where none has a cache."""
+    asked = max(of.get("cache_queries", 0) for of in each)
+    sums = {name: sum(of.get(name, 0) for of in each) for name in ("cache_hits", "cache_ns")}
+    return {**sums, "cache_queries": asked} if asked else {}
 
 
 def metrics_of(endpoint: Endpoint) -> Callable[[str], dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from reports.fold.records import ratio
 from reports.fold.server_facts import PARTS as SERVER_PARTS
 from reports.fold.server_facts import Trace
-from reports.format import MISSING, NS_PER_MS, ms
+from reports.format import MISSING, NS_PER_MS, digits, ms
 from reports.page.page import Chart, rounded
 from reports.page.question import Question
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
@@ -43,6 +43,7 @@ COARSE_MS = 1_000
 """From such a mean on, its parts are whole milliseconds; below, 0.1 ms is the finest."""
 PERCENTS = ("p50", "p95", "p99")
 PERCENT = "%: the share of all that is unexplained"
+CACHED = "hits: the share of what a cache was asked that it answered, in place of the model"
 NO_SERVER = "the server's parts are not known: unexplained holds its time"
 NO_PATH = "the connections were not looked at: unexplained holds the network's time"
 TITLE = "Latency by its parts"
@@ -66,13 +67,15 @@ def where_the_time_goes(study: Study) -> Table:
     runs = [run for run in by_name(study) if run.latency.mean_ns is not None]
     names = _measured(map(shown_parts_of, runs))
     legend = [f"{head}: {said}" for head, said in map(HEADS.__getitem__, names) if head != said]
-    heads = ("mean", *(HEADS[name][0] for name in names), "%")
+    cached = any(run.server.cache_share is not None for run in runs)
+    legend += [PERCENT, *([CACHED] if cached else [])]
+    heads = ("mean", *(HEADS[name][0] for name in names), "%", *(["hits"] if cached else []))
     return study_table(
         study,
         "Mean latency by its parts, run by run",
         "Milliseconds of a request's mean latency; a row's parts add up to it. "
-        f"{'; '.join([*legend, PERCENT])}.{f' {RANGE}' if UNCLEAR in names else ''}",
-        (RUN, Columns(heads, lambda run, notes: _numbers(run, names, notes))),
+        f"{'; '.join(legend)}.{f' {RANGE}' if UNCLEAR in names else ''}",
+        (RUN, Columns(heads, lambda run, notes: _numbers(run, names, notes)[: len(heads)])),
         runs,
     )
 
@@ -95,7 +98,13 @@ def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[Tabl
     share = ratio(run.unexplained_ns, mean_ns)
     marks = notes.marks(text for text, is_lacking in lacking.items() if is_lacking)
     percent = TableCell(MISSING if share is None else f"{round(100 * share)}", marks)
-    return [aligned_ms(mean_ns, mean_ns), *(aligned_ms(parts[name].ns, mean_ns) for name in names), percent]
+    hits = run.server.cache_share
+    return [
+        aligned_ms(mean_ns, mean_ns),
+        *(aligned_ms(parts[name].ns, mean_ns) for name in names),
+        percent,
+        MISSING if hits is None else f"{digits(100 * hits)} %",
+    ]
 
 
 def aligned_ms(value_ns: float | None, mean_ns: float) -> str:

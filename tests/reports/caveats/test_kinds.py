@@ -17,6 +17,7 @@ GRAVEST_FIRST = {
     "results-lost": "results were lost",
     "cut-short": "cut short",
     "cold-shape": "the server was cold",
+    "answers-from-cache": "a cache answered",
     "no-data": "no request succeeded",
     "client-bound": "the client was the limit",
     "client-exhausted": "the client ran out of ports or file descriptors",
@@ -30,7 +31,7 @@ GRAVEST_FIRST = {
     "failures": "requests failed",
 }
 """All that invalidate a run, and in short why."""
-VOID = list(GRAVEST_FIRST)[:11]
+VOID = list(GRAVEST_FIRST)[:12]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ WAITS = ("stream_wait_ms", "flow_wait_ms")
 
 def test_waits_of_http2_come_late_and_are_empty_of_all_who_did_not_tell(tmp_path: Path) -> None:
     assert COLUMNS[COLUMNS.index(WAITS[0]) :][:2] == WAITS
-    assert COLUMNS[-3:] == ("slo", "goodput_share", "goodput_per_s")
+    assert COLUMNS[-4:] == ("slo", "goodput_share", "goodput_per_s", "cache_hit_share")
     book = Book()
     ours, older = (book.add(f"onnx-{name}", 1, 1, {"w0": [9_000_000] * 40}) for name in ("grpc", "http"))
     book.phases(ours, stream_wait=0, flow_wait=2_000_000, send=1_000_000)

@@ -85,6 +85,16 @@ def test_codes_and_words_of_refusals_are_counted(recorder: Recorder) -> None:
     check_record(first | {"worker": "w0"})
 
 
+def test_answers_of_caches_are_counted_where_headers_tell(recorder: Recorder) -> None:
+    for told in (True, False, True, None):
+        recorder.add(result(100, 10)._replace(from_cache=told))
+    recorder.add(result(SECOND + 1, 10))
+    first, second = recorder.take_all()
+    assert (first["cache_hits"], first["cache_queries"]) == (2, 3)
+    assert not {"cache_hits", "cache_queries"} & second.keys()
+    check_record(first | {"worker": "w0"})
+
+
 def test_requests_that_made_a_connection_are_counted(recorder: Recorder) -> None:
     made = {"send": 1_000, "wait": 5_000, "connect": 2_000_000}
     for phases_ns in (made, made, {"send": 1_000, "wait": 5_000}):

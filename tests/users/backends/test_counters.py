@@ -4,7 +4,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,6 +188,34 @@ def test_why_a_page_of_metrics_cannot_be_read(status: str) -> None:
     assert (status[:3] in gap, "planted" in gap) == (True, True)
     (gap,) = unread(described(f"http://{address}/metrics"))
     assert "refused" in gap
+
+
+@pytest.mark.parametrize("begin", ["vllm:prefix_cache", "vllm:gpu_prefix_cache", "app"])
+def test_hits_of_a_prefix_cache_are_read_from_a_named_page(begin: str) -> None:
+    hits = [f'{begin}_hits_total{{engine="{at}"}} {count}' for at, count in enumerate((3, 2))]
+    page = "\n".join(["n 7", *hits, f"{begin}_queries_total 9", ""])
+    with serving(answers(page.encode())) as address:
+        url = f"http://{address}/metrics"
+        named = (
+            {"cache_hits": "app_hits_total", "cache_queries": "app_queries_total"} if begin == "app" else {}
+        )
+        counters = {"requests": 7, "cache_hits": 5, "cache_queries": 9}
+        assert read_counters(described(url, requests="n", **named))["counters"] == counters
+
+
+def test_a_response_cache_is_counted_over_http_and_grpc(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = spent(("cache_hit", 15, 1_500), ("cache_miss", 6, 600))
+    stats = {"model_stats": [{**MODEL, "inference_stats": {**MODEL["inference_stats"], **cache}}]}
+    grown = {"cache_hits": 15, "cache_queries": 21, "cache_ns": 2_100}
+
+    class Stub:
+        def ModelStatistics(self, request: Any, timeout: float) -> Any:
+            return ParseDict(stats, service_pb2.ModelStatisticsResponse())
+
+    with serving(answers(json.dumps(stats).encode())) as address:
+        assert read_counters(triton(address))["counters"] == {**COUNTERS, **grown, "batches": BATCHES}
+    monkeypatch.setattr(of_triton, "triton_stub", lambda endpoint, control: nullcontext(Stub()))
+    assert read_counters(triton("host:1", "grpc"))["counters"] == {**COUNTERS, **grown, "batches": BATCHES}
 
 
 def test_of_requests_and_failures_follow_the_successes() -> None:

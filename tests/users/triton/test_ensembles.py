@@ -127,6 +127,18 @@ def test_others_requests_to_the_model_are_counted() -> None:
     assert (counted["requests"], counted["successes"]) == (19, 17)
 
 
+def test_what_the_ensembles_own_cache_answers_is_no_request_less() -> None:
+    stats = json.loads(json.dumps(STATS))
+    whole, inner = (stats["model_stats"][at]["inference_stats"] for at in (0, 3))
+    whole["success"]["count"] += 40
+    whole |= {"cache_hit": {"count": 40, "ns": 400}, "cache_miss": {"count": 10, "ns": 100}}
+    inner |= {"cache_hit": {"count": 1, "ns": 10}, "cache_miss": {"count": 9, "ns": 90}}
+    with answering(stats) as address:
+        counted = read_counters(triton(address))["counters"]
+    assert (counted["requests"], counted["successes"]) == (12 + 40, 10 + 40)
+    assert (counted["cache_hits"], counted["cache_queries"], counted["cache_ns"]) == (41, 50, 600)
+
+
 def test_a_step_that_is_not_told_of() -> None:
     with answering({"model_stats": STATS["model_stats"][:3]}) as address:
         assert read_counters(triton(address))["error_kind"] == "bad-reply"

@@ -31,7 +31,7 @@ MOST_CHANGE = 0.10
 ENOUGH_S = 9
 """Seconds after which noise alone holds up nothing."""
 NO_TREND = 2.5
-"""Standard errors below which a slope is no sign that anything moves."""
+"""Standard errors below which a slope is no sign that anything moves, and is never called one."""
 AT_CAP = 0.7
 """Of the limits of a measure phase: at the cap only those few are judged that showed a trend all the time."""
 AHEAD = 2 / 3
@@ -76,13 +76,14 @@ def unsteady(series: LatencySeries, end_s: float, ahead_s: float) -> Movement | 
     if len(series.logs) <= LEAST_KEPT:
         return Movement(f"was seen in {plural(len(series.logs), 'second')}, which are too few", False)
     first = start_up(series.logs)
-    said = _moving(series, first, ahead_s)
-    if not said:
+    found = _moving(series, first, ahead_s)
+    if not found:
         return None
     late = _late(series, min(first, len(series.logs) // 3))
     if end_s - late.at_s[0] >= ENOUGH_S and slope_statistic(late) < NO_TREND:
         return None
-    return Movement(said, _surely_moves(_late(series, min(first, len(series.logs) // 2)), ahead_s))
+    is_sure = _surely_moves(_late(series, min(first, len(series.logs) // 2)), ahead_s)
+    return Movement(found.said, found.moves and is_sure)
 
 
 def _late(series: LatencySeries, first: int) -> LatencySeries:
@@ -91,22 +92,24 @@ def _late(series: LatencySeries, first: int) -> LatencySeries:
     return LatencySeries(series.at_s[first:], series.logs[first:])
 
 
-def _moving(series: LatencySeries, first: int, ahead_s: float) -> str:
-    """What keeps a series, whose start-up ends at `first`, from being steady; nothing where it is."""
+def _moving(series: LatencySeries, first: int, ahead_s: float) -> Movement | None:
+    """What keeps a series, whose start-up ends at `first`, from being steady; None where it is.
+
+    A slope that its own error covers may be noise, and moves nothing.
+    """
     logs, kept = series.logs, series.logs[first:]
     if len(kept) < max(LEAST_KEPT, LEAST_SHARE * len(logs)):
-        return f"still moves: {_ms(logs[0])} ms at first, {_ms(logs[-1])} ms at last"
+        return Movement(f"still moves: {_ms(logs[0])} ms at first, {_ms(logs[-1])} ms at last", True)
     half = len(kept) // 2
     older, newer = float(kept[:half].mean()), float(kept[-half:].mean())
     if abs(newer - older) > _allowed(ALIKE, older):
-        return f"still moves: {_ms(older)} ms, then {_ms(newer)} ms"
+        return Movement(f"still moves: {_ms(older)} ms, then {_ms(newer)} ms", True)
     trend = trend_of(series.at_s[first:], kept)
     steepest = abs(trend.slope) + (trend.error if len(kept) < ENOUGH_KEPT else 0.0)
-    if steepest * ahead_s > _allowed(MOST_CHANGE, newer):
-        return (
-            f"still moves by {100 * trend.slope:+.2g} % a second, with an error of {100 * trend.error:.2g} %"
-        )
-    return ""
+    if steepest * ahead_s <= _allowed(MOST_CHANGE, newer):
+        return None
+    said = f"still moves by {100 * trend.slope:+.2g} % a second, with an error of {100 * trend.error:.2g} %"
+    return Movement(said, abs(trend.slope) >= NO_TREND * trend.error)
 
 
 def _surely_moves(late: LatencySeries, ahead_s: float) -> bool:

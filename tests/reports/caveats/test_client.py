@@ -140,7 +140,7 @@ def said(
     counts = Windows(ok=990, abandoned=10, **{n: known.pop(n) for n in ("failure_kinds",) if n in known})
     few = {"few_p95_ns": 20.0 * MS} if known.pop("few", False) else {"p95_ns": 20.0 * MS}
     found = client_caveats(
-        {"level": 100.0, "arrivals": "constant"} | (planned or {}),
+        {"load": "open", "level": 100.0, "arrivals": "constant"} | (planned or {}),
         counts,
         Arrivals(**{"due": 1_010, "offered": Offered(100.0, 2, 10.0)} | known),
         ClientHealth(**workers, **fit or {}),
@@ -173,6 +173,7 @@ def said(
         ({"overslept": 51, "delay_ms": 4.1}, "client-bound", OVERSLEPT.format("4.1")),
         ({"overslept": 51, "delay_ms": 4.1, "few": True}, "client-bound", OVERSLEPT.format("4.1")),
         ({"late": 10}, "", ""),
+        ({"planned": {"load": "closed"}, "late": 1_000}, "", ""),
         ({"late": 11}, "late-arrivals", "11 of 1,000 requests (1.10 %) began more than 5 ms after their tim"),
         ({"dropped": 1}, "dropped-arrivals", "1 of 1,010 arrivals were never sent: the slowest are missing"),
         ({"failure_kinds": Counter(exhausted=1, reset=9)}, "client-exhausted", "1 of 1,010 requests found n"),

@@ -147,6 +147,14 @@ def test_what_surely_moves_stands_out_of_its_noise_and_would_change_latency_by_a
     assert found.moves is moves
 
 
+def test_a_slope_that_its_error_covers_moves_nothing() -> None:
+    """After a start-up whose end is known: of the whole series much is sure to have moved."""
+    kept = 20 * 1.009 ** T[:7] * (1 + 0.03 * UP_DOWN[:7])
+    found = doubt([second(ms, 2_000) for ms in [*[40.0] * 7, *kept]], [], 15)
+    assert found is not None
+    assert (found.moves, found.said[:38]) == (False, "latency still moves by +0.47 % a secon")
+
+
 def test_what_still_moves_is_named() -> None:
     rising = [second(20 * 1.008**at * (1.02, 0.98)[at % 2]) for at in range(9)]
     assert said(rising) == "latency still moves by +0.79 % a second, with an error of 0.29 %"

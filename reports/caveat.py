@@ -164,6 +164,12 @@ KINDS = {
         Trait.TAINTS,
         "latency drifted",
     ),
+    "warming-up": CaveatKind(
+        "Warm up longer (--warm-up), so that the server has compiled and filled its caches before it is "
+        "measured; run the cell again.",
+        Trait.TAINTS,
+        "the server was warming up",
+    ),
     "failures": CaveatKind(
         "Look at the kinds: the percentiles cover only the requests that succeeded.",
         Trait.TAINTS | Trait.IS_BOUNDED | Trait.BY_STOPPING,
@@ -217,6 +223,10 @@ KINDS = {
     ),
     "random-input": CaveatKind(
         "The inputs are random numbers: the load is real, the embeddings mean nothing."
+    ),
+    "repeats-differ": CaveatKind(
+        "Their mean is no figure of the cell: look for what changed between them (clocks, caches, other "
+        "programs), then run again with more --repeats."
     ),
     "rising-latency": CaveatKind(
         "Lower the rate if more arrives than the server answers: its percentiles depend on the run's length."

@@ -36,7 +36,7 @@ def client_caveats(
     said = [*own_slowness(fit, latency), *_tardy(sent, kept, latency, send_delay)]
     if said:
         yield caveat("client-bound", "; ".join(said))
-    if planned["load"] == "open" and (kept.late or 0) > LATE_SHARE * sent:
+    if planned["load"] == "open" and kept.late and kept.late > LATE_SHARE * sent:
         share = f"{kept.late:,} of {sent:,} requests ({digits(100 * kept.late / sent)} %)"
         yield caveat("late-arrivals", f"{share} began more than 5 ms after their time")
     if kept.dropped:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.caveat import Trait, coded
+from reports.caveats.repeats import compare_repeats
 from reports.fold.records import epoch_s
 from reports.fold.run_records import Bins, planned_runs, whole_plan
 from reports.fold.server_facts import OperatorProfile, operator_profile
@@ -179,7 +180,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         cut_line=found.cut_line,
         plan=tuple(plan),
         colds=tuple(found.of_kind("cold")),
-        runs=among_neighbours([runs[tag_of(entry)] for entry in plan]),
+        runs=among_neighbours(compare_repeats([runs[tag_of(entry)] for entry in plan], blocks)),
         timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
         coarse=coarse,
         courses=tuple(courses[tag] for entry in plan if (tag := tag_of(entry)) in courses),

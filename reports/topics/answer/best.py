@@ -14,7 +14,7 @@ from reports.stats.failures import rankable, say_no_success, unranked
 from reports.stats.figures import images_per_s, mean_ms, p50_ms, p95_ms, told_from_best
 from reports.stats.paired import LEAST_REPEATS
 from reports.stats.percentiles import CellFigure, behind, estimated, pooled
-from reports.stats.repeats import Runs, by_batch, by_way, grouped
+from reports.stats.repeats import Runs, by_batch, by_way, grouped, values
 from reports.study.study import Study
 from reports.summary.batch import batch_of
 from reports.topics.answer.contenders import Contender, closed, contenders
@@ -67,7 +67,8 @@ def _name_best(study: Study, sound: Sequence[Contender], where: str) -> str:
     Or onnx-grpc: 24.1 images/s (95 % CI 23.7–24.6), p50 41.0 ms at batch 8, where all others are slower.
     """
     first, *others = sound
-    figures = ", ".join([_rate(first), *_latencies(study, first.runs)]) + f" at {first.load}"
+    latencies = () if first.varies else _latencies(study, first.runs)
+    figures = ", ".join([_rate(first), *latencies]) + f" at {first.load}"
     rivals = [one for one in others if one.slower is False]
     if rivals:
         winners = _list_rivals([first, *rivals], len(sound))
@@ -90,7 +91,10 @@ def _list_rivals(rivals: Sequence[Contender], of: int) -> str:
 
 
 def _rate(one: Contender) -> str:
-    """24.1 images/s (95 % CI 23.7–24.6)."""
+    """24.1 images/s (95 % CI 23.7–24.6); each repeat's where they are of no one cell."""
+    if one.varies:
+        rates = listed([digits(rate) for rate in values(one.runs, images_per_s)])
+        return f"{rates} {RATE} (its repeats differ, so their mean is no figure of it)"
     return one.rate.said(digits, f" {RATE}", "95 % CI ")
 
 

@@ -36,6 +36,11 @@ class Contender:
         """Whether nothing may be concluded from it: each of its repeats is invalidated."""
         return all(run.tainted for run in self.runs)
 
+    @property
+    def varies(self) -> bool:
+        """Whether its repeats differ by more than chance, so that a mean of them says nothing."""
+        return any(caveat.code == "repeats-differ" for run in self.runs for caveat in run.caveats)
+
     def over(self, other: "Contender") -> str:
         """Its images per second as a share of another's: 0.94× (0.91–0.97)."""
         return self.against(other).times

@@ -28,6 +28,7 @@ GRAVEST_FIRST = {
     "dropped-arrivals": "arrivals were dropped",
     "regime-change": "the server's speed changed",
     "drift": "latency drifted",
+    "warming-up": "the server was warming up",
     "failures": "requests failed",
 }
 """All that invalidate a run, and in short why."""

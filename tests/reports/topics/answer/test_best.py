@@ -48,6 +48,18 @@ def test_what_repeats_do_not_tell_apart_has_no_winner(tmp_path: Path) -> None:
     assert answer.detail == f"Next: {next_ones} of its images/s."
 
 
+def test_repeats_that_differ_are_not_averaged(tmp_path: Path) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [40, 10, 20])
+    for repeat in (1, 2, 3):
+        book.caveat({"cell": "onnx-http/b1/c1", "repeat": repeat}, "repeats-differ", "")
+    book.footer()
+    assert row(load_study(book.write(tmp_path)), "Best") == (
+        "onnx-http: 25.0, 100 and 50.0 images/s (its repeats differ, so their mean is no figure of it) at "
+        "batch 1, 1 user."
+    )
+
+
 def test_two_repeats_do_not_settle_which_is_best(tmp_path: Path) -> None:
     said = row(serial(tmp_path, onnx_http=[10, 10.1], onnx_grpc=[10.4, 10.5]), "Best")
     few = "unconfirmed: 2 repeats in common, 3 are needed"

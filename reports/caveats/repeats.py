@@ -1,0 +1,109 @@
+"""Which caveats repeats of a cell deserve that differ by more than their own seconds explain.
+
+What makes them differ is in no interval of their mean: a server that still compiled in the first one, or
+another program beside some of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+
+import numpy as np
+
+from reports.caveat import Caveat, caveat
+from reports.format import digits, listed, milliseconds
+from reports.ledger.ledger import Tag
+from reports.summary.blocks import RunBlocks
+from reports.summary.slices import LEAST_KEPT, Floats, sliced
+from reports.summary.summary import Summary
+
+LEAST_DIFFERENCE = log(1.25)
+"""A quarter: good repeats vary by 1 to 5 %, so that five of them hardly ever span so much."""
+MOST_ALIKE = 0.85
+"""The correlation of neighbouring seconds that is allowed for, as in `change.py`."""
+POINTS = (5, 8, 15, 30, 60)
+LIMITS = (12.9, 10.1, 6.9, 4.9, 4.0)
+"""What the greatest difference of two to five runs of so many slices exceeds, in its standard errors, in 1 %
+of studies without any: simulated with neighbours correlated by 0 to 0.85, a skewed law included.
+"""
+LEAST_AGREEING = 2
+"""Repeats that must agree before the one that does not is called the odd one."""
+
+
+@dataclass(frozen=True)
+class RepeatLevel:
+    """The log mean latency of a run's slices in order."""
+
+    run: Summary
+    logs: Floats
+
+    @property
+    def mean(self) -> float:
+        """The log of a latency in ns."""
+        return float(self.logs.mean())
+
+    @property
+    def ms(self) -> str:
+        """In milliseconds."""
+        return milliseconds(exp(self.mean) / 1e6)
+
+
+def compare_repeats(runs: Sequence[Summary], blocks: Mapping[Tag, RunBlocks]) -> list[Summary]:
+    """A study's runs in their order, with the caveats that the repeats of each cell bring upon each other."""
+    cells: dict[str, list[RepeatLevel]] = {}
+    for run in runs:
+        # A queue under open-loop load near the server's capacity wanders for longer than a run lasts.
+        if run.status == "done" and run.closed and not run.tainted:
+            logs = _logs(blocks[run.cell, run.repeat])
+            if len(logs) >= LEAST_KEPT:
+                cells.setdefault(run.cell, []).append(RepeatLevel(run, logs))
+    said = {id(run): found for levels in cells.values() for run, found in _doubted(levels)}
+    return [replace(run, caveats=(*run.caveats, *said.get(id(run), ()))) for run in runs]
+
+
+def _logs(blocks: RunBlocks) -> Floats:
+    seconds = [(at, [found.histogram("latency")]) for at, found in blocks.by_second.items()]
+    return np.array([one.log_ns for one in sliced(seconds)])
+
+
+def _doubted(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat, ...]]]:
+    """The runs of a cell that are doubted: the first where it was slower and all others agree, else all."""
+    if not differ(levels):
+        return []
+    first, *others = sorted(levels, key=lambda one: one.run.repeat)
+    means = [one.mean for one in others]
+    gap = first.mean - max(means)
+    if len(others) >= LEAST_AGREEING and not differ(others) and gap > max(LEAST_DIFFERENCE, np.ptp(means)):
+        times = digits(exp(first.mean - float(np.mean(means))))
+        took = f"repeat {first.run.repeat} took {first.ms} ms on average, later ones {_listed(others)}"
+        text = f"{took}, which agree: {times} times as long, so it was still warming up"
+        return [(first.run, (caveat("warming-up", text),))]
+    times = digits(exp(max(one.mean for one in levels) - min(one.mean for one in levels)))
+    text = f"repeats took {_listed([first, *others])} on average: up to {times} times as long"
+    return [(one.run, (caveat("repeats-differ", text),)) for one in levels]
+
+
+def _listed(levels: Sequence[RepeatLevel]) -> str:
+    return f"{listed([one.ms for one in levels])} ms"
+
+
+def differ(levels: Sequence[RepeatLevel]) -> bool:
+    """Whether some run's mean latency differs from another's by a quarter, and by more than seconds explain.
+
+    The error of a mean is that of its slices, which all runs have in common, widened by how alike neighbours
+    are (an autoregression of the first order, whose estimate is too low by (1 + 4r) / n). Source: F. W.
+    Zwiers and H. von Storch, Taking serial correlation into account in tests of the mean, Journal of Climate
+    8 (1995).
+    """
+    if len(levels) < 2:
+        return False
+    low, high = (of(levels, key=lambda one: one.mean) for of in (min, max))
+    difference = high.mean - low.mean
+    shortest = min(len(one.logs) for one in levels)
+    around = [one.logs - one.logs.mean() for one in levels]
+    squares = sum(float(each @ each) for each in around)
+    alike = sum(float(each[1:] @ each[:-1]) for each in around) / squares if squares else 0.0
+    alike = min(max(alike + (1 + 4 * max(alike, 0.0)) / shortest, 0.0), MOST_ALIKE)
+    variance = squares / sum(len(each) - 1 for each in around) * (1 + alike) / (1 - alike)
+    error = sqrt(variance * (1 / len(low.logs) + 1 / len(high.logs)))
+    return difference >= max(LEAST_DIFFERENCE, float(np.interp(shortest, POINTS, LIMITS)) * error)

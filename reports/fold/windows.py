@@ -116,6 +116,7 @@ class Windows(Results):
     too large, `size`. `retry_after` of them said when to ask again, in `retry_after_s` seconds together.
     `cache_hits` are successes that a cache answered, of the `cache_queries` whose headers tell of one.
     `connects` are successes that waited for a connection to be made; None where a window does not tell.
+    `resent` of them were sent once more, since an idle connection had been closed.
     `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended.
     `other_phases` are requests of those that were at the server between its two readings.
     """
@@ -134,6 +135,7 @@ class Windows(Results):
     cache_hits: int = 0
     cache_queries: int = 0
     connects: int | None = 0
+    resent: int = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
     other_phases: int = 0
@@ -170,6 +172,7 @@ class Windows(Results):
         self.cache_hits += window.get("cache_hits") or 0
         self.cache_queries += window.get("cache_queries") or 0
         self.connects = _plus(self.connects, window.get("connects"))
+        self.resent += window.get("resent") or 0
         first_ns = window.get("first_start_ns") or self.first_start_ns
         self.first_start_ns = min(self.first_start_ns or first_ns, first_ns)
         self.last_end_ns = max(self.last_end_ns, window.get("last_end_ns") or 0)
@@ -238,7 +241,8 @@ class RequestCounts:
     """Requests that came back, of them those that failed, and those killed at the stop; None before any.
 
     Images, bytes and rates are of successes, bytes are means per request; rates are over `measure_ns`.
-    `failure_codes`, `refused_for`, `retry_after`, `retry_after_s` and `connects` are as Windows have them.
+    `failure_codes`, `refused_for`, `retry_after`, `retry_after_s`, `connects` and `resent` are as Windows
+    have them.
     """
 
     requests: int | None = None
@@ -256,6 +260,7 @@ class RequestCounts:
     retry_after: int | None = None
     retry_after_s: int | None = None
     connects: int | None = None
+    resent: int = 0
 
     @property
     def succeeded(self) -> int:
@@ -287,6 +292,7 @@ def request_counts(found: Windows, measured_ns: float | None) -> RequestCounts:
         retry_after=found.retry_after,
         retry_after_s=found.retry_after_s,
         connects=_connects(found),
+        resent=found.resent,
     )
 
 

@@ -16,7 +16,7 @@ WHOLE = {
     "window": (
         *("second", "ok", "abandoned", "late", "images", "request_bytes", "response_bytes"),
         *("server_count", "first_start_ns", "last_end_ns", "spread_milli_images"),
-        *("connects", "retry_after", "retry_after_s", "good", "cache_hits", "cache_queries"),
+        *("connects", "resent", "retry_after", "retry_after_s", "good", "cache_hits", "cache_queries"),
     ),
     "drained": (
         *("users", "users_ns", "other_phases", "finished", "abandoned"),

@@ -164,6 +164,8 @@ class Window:
         if self.classes:
             record["classes"] = {label: one.to_record() for label, one in self.classes.items()}
         record["connects"] = len(self.times.get("connect", ()))
+        if resent := len(self.times.get("resend", ())):
+            record["resent"] = resent
         record["histograms"] = {name: text for name, (text, _) in encoded.items()}
         record["out_of_range"] = {name: clamped for name, (_, clamped) in encoded.items() if clamped}
         return record

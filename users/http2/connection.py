@@ -13,6 +13,7 @@ from time import perf_counter_ns
 
 from gevent.event import Event
 
+from users.errors import ErrorKind, kind_of
 from users.http2 import frames
 from users.http2.call import Call, GrpcAnswer
 from users.http2.event_socket import EventSocket
@@ -41,6 +42,8 @@ from users.http2.streams import Streams
 CHUNK_BYTES = 1 << 16
 CREDIT_BYTES = 1 << 24
 """Received before the peer's window, of 2 GiB, is filled up again: answers are never held back by it."""
+IDLE_NS = 100_000_000
+"""Without a frame: no usual server closes a connection sooner for being idle."""
 PING_EVERY_NS = 1_000_000_000
 """Only behind an answer: then servers that punish idle pings (gRPC's do) count from nothing again."""
 GREETING = b"".join(
@@ -72,6 +75,9 @@ class Http2Connection:
         self._refused: OSError | None = None
         self._closed = False
         self._unreturned = 0
+        self._heard_ns = 0
+        self._unheard = False
+        """Calls have begun after an idle time, and nothing has come since."""
         self._pings = self._last_ping_ns = self._ping_sent_ns = 0
 
     @property
@@ -103,6 +109,8 @@ class Http2Connection:
         if not len(self.streams) and self._socket.readable:
             self._read()  # a server that has hung up meanwhile is found out before it is asked
             self.streams.tell_ended()
+        if not len(self.streams):
+            self._unheard = perf_counter_ns() - self._heard_ns >= IDLE_NS
         if not self.usable:
             raise Unprocessed("the connection is closed", sent=False)
         self.streams.add(call)
@@ -130,6 +138,7 @@ class Http2Connection:
                 return
             if not data:
                 raise self._refused or hung_up()
+            self._heard_ns, self._unheard = perf_counter_ns(), False
             came = self._reader.read(data)
             FIGURES.counts["frames_received"] += len(came)
             for kind, flags, stream, payload in came:
@@ -160,6 +169,8 @@ class Http2Connection:
         if self._closed:
             return
         self._broken = error
+        if self._unheard and kind_of(error) is ErrorKind.RESET:
+            error = Unprocessed("the connection was closed while it was idle")
         if isinstance(error, ProtocolError):
             with suppress(OSError, ProtocolError):
                 self._sender.control(frame(frames.GOAWAY, 0, 0, b"\0" * 4 + error.code.to_bytes(4, "big")))

@@ -20,7 +20,7 @@ from geventhttpclient import HTTPClient
 
 from users.codecs.packing import decoded
 from users.endpoint import Endpoint, name_in
-from users.errors import RequestError, StatusError, TargetError, status_error, translated
+from users.errors import ErrorKind, RequestError, StatusError, TargetError, kind_of, status_error, translated
 from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header, own_variable
 from users.transport.headers import headers_of
 from users.transport.http_library import one_connection
@@ -84,7 +84,7 @@ class AdminConnection:
         own = authorization(security) if headers is None else headers
         self._headers = {"Host": authority, **own} if authority else own
         self._tls_name = name_in(authority)
-        self._client = self._new_client()
+        self._client, self._kept = self._new_client(), False
 
     @classmethod
     def to(cls, endpoint: Endpoint, timeout_s: float) -> AdminConnection:
@@ -125,16 +125,30 @@ class AdminConnection:
         with translated():
             try:
                 with gevent.Timeout(self._timeout_s):
-                    response = self._client.request(method, path, given, named)
+                    response = self._request(method, path, given, named)
                     data = bytes(response.read())
             except BaseException:
                 # Cut off in the middle, the connection is of no more use.
-                self.close()
-                self._client = self._new_client()
+                self._renew()
                 raise
+            self._kept = True
             headers = {name.lower(): value for name, value in response.items()}
             body = decoded(data, headers.get("content-encoding", ""), LARGEST_BYTES)
             return Told(response.status_code, body.decode(), headers)
+
+    def _request(self, method: str, path: str, body: bytes, named: Mapping[str, str]) -> Any:
+        """The beginning of an answer; asked a second time where a kept connection had been closed."""
+        try:
+            return self._client.request(method, path, body, named)
+        except Exception as error:
+            if not self._kept or kind_of(error) is not ErrorKind.RESET:
+                raise
+        self._renew()
+        return self._client.request(method, path, body, named)
+
+    def _renew(self) -> None:
+        self.close()
+        self._client, self._kept = self._new_client(), False
 
     def close(self) -> None:
         """Close the connection."""

@@ -40,9 +40,10 @@ class StampedSocket:
     def recv(self, size: int) -> bytes:
         """Receive, stamped when there was something."""
         data: bytes = self._socket.recv(size)
-        stamps, now_ns = self._stamps, time.perf_counter_ns()
-        stamps.first_byte = stamps.first_byte or now_ns
-        stamps.last_byte = now_ns
+        if data:
+            stamps, now_ns = self._stamps, time.perf_counter_ns()
+            stamps.first_byte = stamps.first_byte or now_ns
+            stamps.last_byte = now_ns
         return data
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
+from users.errors import ErrorKind, kind_of
 from users.transport.size_limits import LONGEST_HEAD_BYTES, BoundedResponse
 from users.transport.sockets import Deadline, Socket
 
@@ -20,15 +21,18 @@ CHUNK_BYTES = 1 << 16
 MOST_DIGITS = 18
 END_OF_HEAD = b"\r\n\r\n"
 BODILESS = frozenset({204, 304})
+IDLE_NS = 100_000_000
+"""Without a request: no usual server closes a connection sooner for being idle."""
 
 
 class Stamps:
     """The moments of one request on the wire, in `perf_counter_ns`; 0 where it has not come so far.
 
-    `connect_ns`: how long it took to connect, 0 where that was not needed.
+    `connect_ns`: how long it took to connect, 0 where that was not needed. `resend_ns`: of it, what was lost
+    on a connection that had been closed while it was idle.
     """
 
-    __slots__ = ("connect_ns", "first_byte", "last_byte", "send_began", "send_ended")
+    __slots__ = ("connect_ns", "first_byte", "last_byte", "resend_ns", "send_began", "send_ended")
 
     def __init__(self) -> None:
         self.clear()
@@ -36,15 +40,22 @@ class Stamps:
     def clear(self) -> None:
         """Before a request."""
         self.connect_ns = self.send_began = self.send_ended = self.first_byte = self.last_byte = 0
+        self.resend_ns = 0
 
     def connected(self, took_ns: int) -> None:
         """A new connection was made for it, in so long."""
         self.connect_ns += took_ns
 
+    def send_again(self, lost_ns: int) -> None:
+        """It is sent once more over a new connection, so much later."""
+        self.clear()
+        self.connect_ns = self.resend_ns = lost_ns
+
     def phases_ns(self) -> dict[str, int]:
         """`send`: first to last byte handed to the kernel. `wait`: from there to the answer's first byte, 0
         where that came earlier. `receive`: from its first byte to its last. `connect`, only where a new
-        connection was made: the host's name looked up, TCP's handshake, and that of TLS.
+        connection was made: the host's name looked up, TCP's handshake, and that of TLS. `resend`: as
+        `resend_ns`, only of what was sent once more.
         """
         found = {
             "send": self.send_ended - self.send_began,
@@ -53,6 +64,8 @@ class Stamps:
         }
         if self.connect_ns:
             found["connect"] = self.connect_ns
+        if self.resend_ns:
+            found["resend"] = self.resend_ns
         return found
 
 
@@ -72,8 +85,13 @@ class HttpResponse:
 class Connection(ABC):
     """POSTs prepared bytes over one kept-alive connection, or over a `fresh` one each time.
 
-    `timeout_s` is for a whole request, connecting included.
+    `timeout_s` is for a whole request, connecting included. One that meets the end of a connection that was
+    idle, before any byte of an answer, is sent once more over a new one (RFC 9112, 9.3.1): servers close idle
+    connections, and such a request may cross with that. An inference can be asked for twice.
     """
+
+    _used_ns = 0
+    """When the connection was last of use; 0 where there is none."""
 
     def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
         self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
@@ -85,14 +103,30 @@ class Connection(ABC):
         self._stamps.clear()
         try:
             with self._deadline:
-                answer = self._exchange(path, prepared)
+                answer = self._exchange_again(path, prepared)
         except BaseException:
             # Cut off in the middle, the connection is of no more use.
+            self._used_ns = 0
             self.close()
             raise
+        self._used_ns = perf_counter_ns()
         if self._fresh or not answer.lasts:
+            self._used_ns = 0
             self.close()
         return answer
+
+    def _exchange_again(self, path: str, prepared: PreparedRequest) -> HttpResponse:
+        """As `_exchange`, a second time where an idle connection had been closed."""
+        stamps, used_ns, began_ns = self._stamps, self._used_ns, perf_counter_ns()
+        try:
+            return self._exchange(path, prepared)
+        except Exception as error:
+            was_idle = used_ns and began_ns - used_ns >= IDLE_NS and not stamps.connect_ns
+            if not was_idle or stamps.first_byte or kind_of(error) is not ErrorKind.RESET:
+                raise
+        self.close()
+        stamps.send_again(perf_counter_ns() - began_ns)
+        return self._exchange(path, prepared)
 
     @abstractmethod
     def _exchange(self, path: str, prepared: PreparedRequest) -> HttpResponse:

@@ -80,17 +80,26 @@ FAILURES: Sequence[Columns[Runs]] = (
     text("success ms", lambda runs: ms(succeeded_ns(runs))),
     text("failure ms", lambda runs: ms(failed_ns(runs, timed_out=False))),
     text("timeout ms", lambda runs: ms(failed_ns(runs, timed_out=True))),
+    text("resent", lambda runs: f"{resent(runs):,}"),
 )
 
 
 def failures_by_cell(study: Study) -> Table:
     """Failed requests of the measure phases, and how long they took beside those that succeeded."""
-    failing = [runs for runs in by_cell(by_name(study)).values() if failed_share(runs)]
+    failing = [runs for runs in by_cell(by_name(study)).values() if failed_share(runs) or resent(runs)]
     caption = (
         "All repeats of a cell together; ms are mean latencies, of failures without timeouts. All other "
         f"latencies are of successes. Where more than {100 * MOST_FAILED:g} % failed, the cell is not ranked."
+        " Resent requests are no failures: an idle connection had been closed, or the server had not begun "
+        "with them, and another connection answered; their latencies have both tries."
     )
     return study_table(study, "Failures", caption, FAILURES, failing)
+
+
+def resent(runs: Runs) -> int:
+    """Requests that were sent once more, over another connection."""
+    by_http2 = (run.path.http2.retried or 0 for run in runs if run.path and run.path.http2)
+    return sum(run.counts.resent for run in runs) + sum(by_http2)
 
 
 def _kinds(runs: Runs) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reports.fold.windows import Windows, request_counts
 from reports.histogram import buckets, codec
 from reports.ledger.records import check_record
 from swarm.distributed.recorder import SPREAD_S, Recorder
@@ -97,10 +98,14 @@ def test_answers_of_caches_are_counted_where_headers_tell(recorder: Recorder) ->
 
 def test_requests_that_made_a_connection_are_counted(recorder: Recorder) -> None:
     made = {"send": 1_000, "wait": 5_000, "connect": 2_000_000}
-    for phases_ns in (made, made, {"send": 1_000, "wait": 5_000}):
+    for phases_ns in (made, {**made, "resend": 1_000}, {"send": 1_000, "wait": 5_000}):
         recorder.add(result(100, 10_000_000)._replace(phases_ns=phases_ns))
     (window,) = recorder.take_all()
-    assert window["connects"] == 2
+    assert (window["connects"], window["resent"]) == (2, 1)
+    check_record(window | {"worker": "w0"})
+    seen = Windows()
+    seen.add([{**window, "histograms": {}}] * 2)
+    assert request_counts(seen, 1e9).resent == 2
     connect = codec.merged([window["histograms"]["connect"]])
     assert connect.total == 2
     assert buckets.percentiles_ns(connect, [50])[0] == pytest.approx(2e6, rel=1e-3)

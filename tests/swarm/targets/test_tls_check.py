@@ -101,7 +101,7 @@ def ask(name: str, address: str, tls: bool = False, security: Security = OPEN) -
         ("page", SERVICE, "answers, but does not embed a picture (bad-reply: "),
         ("page", TRITON, f"{NO_TRITON} HTTP port"),
         ("page", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
-        ("elsewhere", SERVICE, "redirects requests, which a study does not follow (bad-reply: HTTP 302; it red"),
+        ("elsewhere", SERVICE, "redirects requests, which a study does not follow (bad-reply: HTTP 302; it"),
         ("short", SERVICE, "answers, but does not embed a picture (bad-reply: "),
         ("triton's http", SERVICE, "has no POST /embed; is it the URL of another server?"),
         ("ssh", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),

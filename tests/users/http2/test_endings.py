@@ -14,6 +14,7 @@ from tests.users.http2.peer import Peer, answered, framed, head, message, set_to
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.http2 import figures
+from users.http2.connection import IDLE_NS
 from users.http2.event_socket import Buffers
 from users.http2.frames import CANCEL, DATA, DEFAULT_WINDOW, INITIAL_WINDOW_SIZE, MAX_WINDOW, PING
 from users.transport.grpc import GrpcChannel
@@ -148,6 +149,30 @@ def test_a_server_that_hangs_up_resets_calls_and_the_next_connects(listener: Lis
         peer = listener.accept().greet()
         peer.serve(1)
         assert ended(call) == b"good"
+
+
+@pytest.mark.parametrize(("begun", "outcome"), [(b"", "good"), (head(3), "reset")])
+def test_calls_that_meet_the_end_of_an_idle_connection_are_sent_once_more(
+    listener: Listener, begun: bytes, outcome: str
+) -> None:
+    with callers(listener.address, 2) as users:
+        call = users.call()
+        peer = listener.accept().greet()
+        peer.serve(1)
+        assert ended(call) == b"good"
+        peer.quiet()  # answers the PING
+        gevent.sleep(IDLE_NS / 1e9 * 1.2)
+        figures.take()
+        calls = [users.call() for _ in range(2)]
+        peer.whole(3)
+        peer.whole(5)
+        peer.raw(begun)
+        peer.close()
+        if outcome == "good":
+            new = listener.accept().greet()
+            new.serve(1, 3)
+        assert kinds(*calls) == [outcome] * 2
+        assert figures.take()["retried"] == (2 if outcome == "good" else 0)
 
 
 def test_a_server_that_breaks_off_in_the_middle_of_an_upload(listener: Listener) -> None:

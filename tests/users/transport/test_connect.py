@@ -2,8 +2,11 @@
 
 import json
 import time
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
+import gevent
 import gevent.socket
 import pytest
 
@@ -13,10 +16,11 @@ from users.codecs.base import PreparedRequest
 from users.codecs.embed import Embed
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
+from users.transport.admin_connection import AdminConnection
 from users.transport.connections import PER_REQUEST, PER_USER
 from users.transport.http import HttpConnection
 from users.transport.http_library import LibraryConnection
-from users.transport.http_response import Connection
+from users.transport.http_response import IDLE_NS, Connection
 from users.transport.transports import client
 
 pytestmark = pytest.mark.system
@@ -115,3 +119,74 @@ def test_a_refusal_keeps_its_status_and_when_to_ask_again(by_library: bool) -> N
     error = caught.value
     assert (error.kind, error.code, error.refused_for) == (ErrorKind.REJECTED, "429", "rate")
     assert (error.retry_after, error.retry_after_s) == ("3", 3)
+
+
+def hangs_up(before: bytes = b"") -> Callable[[Server, Any], None]:
+    """The first connection ends at its second request, which is not read, after so much of an answer."""
+
+    def handle(server: Server, peer: Any) -> None:
+        first = server.connections == 1
+        while server.read(peer):
+            peer.sendall(answer_of(EMBEDDING))
+            if first:
+                peer.recv(1, gevent.socket.MSG_PEEK)
+                peer.sendall(before)
+                gevent.sleep(0.02 if before else 0)
+                return
+
+    return handle
+
+
+IDLE_S = IDLE_NS / 1e9 * 1.2
+
+
+@pytest.mark.parametrize("by_library", [False, True])
+@pytest.mark.parametrize(
+    ("idle_s", "before", "is_resent"),
+    [(IDLE_S, b"", True), (0, b"", False), (IDLE_S, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", False)],
+)
+def test_a_request_that_meets_the_end_of_an_idle_connection_is_sent_once_more(
+    idle_s: float, before: bytes, is_resent: bool, by_library: bool
+) -> None:
+    with (
+        serving(hangs_up(before)) as server,
+        client(codec_at(Embed, f"127.0.0.1:{server.port}"), 5, PER_USER, by_library) as user,
+    ):
+        assert "resend" not in user.send(REQUEST).phases_ns
+        gevent.sleep(idle_s)
+        if is_resent:
+            reply = user.send(REQUEST)
+            assert 0 < reply.phases_ns["resend"] < reply.phases_ns["connect"]
+        else:
+            with pytest.raises(RequestError) as caught:
+                user.send(REQUEST)
+            assert caught.value.kind is ErrorKind.RESET
+        assert "resend" not in user.send(REQUEST).phases_ns
+        assert server.connections == 2
+
+
+def test_a_fresh_connection_that_ends_is_not_tried_again() -> None:
+    def ends(server: Server, peer: Any) -> None:
+        peer.recv(1, gevent.socket.MSG_PEEK)
+
+    with serving(ends) as server, client(codec_at(Embed, f"127.0.0.1:{server.port}"), 5) as user:
+        for tries in (1, 2):
+            gevent.sleep(IDLE_S)
+            with pytest.raises(RequestError) as caught:
+                user.send(REQUEST)
+            assert (caught.value.kind, server.connections) == (ErrorKind.RESET, tries)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_study_s_own_questions_are_asked_again_too(method: str) -> None:
+    def handle(server: Server, peer: Any) -> None:
+        first = server.connections == 1
+        while peer.recv(65536):
+            peer.sendall(answer_of(b"{}"))
+            if first:
+                peer.recv(1, gevent.socket.MSG_PEEK)
+                return
+
+    with serving(handle) as server, closing(AdminConnection(f"127.0.0.1:{server.port}", 5)) as asks:
+        assert [asks.ask(method, "/", b"x").status for _ in range(2)] == [200, 200]
+        assert server.connections == 2

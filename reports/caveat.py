@@ -93,6 +93,12 @@ KINDS = {
         _VOID | Trait.SPLITS,
         "the server restarted",
     ),
+    "counters-reset": CaveatKind(
+        "Find what loaded the model or changed the server meanwhile (a repository poll, a deployment, a "
+        "balancer), keep it from doing so, and run the cell again.",
+        _VOID | Trait.SPLITS,
+        "the counters began again",
+    ),
     "results-lost": CaveatKind(
         "Look for a worker that died or a full disk; run the cell again.",
         _VOID | Trait.SPLITS,

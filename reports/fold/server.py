@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from reports.caveat import Caveat, caveat
@@ -9,7 +10,7 @@ from reports.fold.records import ratio
 from reports.fold.replicas import Seen, counts_a_part, fate, said_of_several, too_busy, too_few
 from reports.fold.server_facts import Serving
 from reports.fold.windows import Windows
-from reports.format import plural
+from reports.format import listed, plural
 from reports.ledger.ledger import Record
 
 PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream", "cache")
@@ -18,9 +19,11 @@ GONE = frozenset({"refused", "unreachable", "reset", "timeout"})
 """Kinds of error of a reading that nobody answered."""
 REFUSED = "server: refused"
 """How a sample tells of a second in which nobody listened."""
-RESTARTED = "the server's counters went backwards: it restarted"
+BROKEN = frozenset({"refused", "unreachable", "reset"})
+"""Kinds of failures of a server that has gone: a model that is loaded anew breaks no connection."""
 SEVERAL = "several"
 """How a reading tells that its address is one of several servers, each with counters of its own."""
+MOST_NAMED = 4
 OF_NO_SUM = ("batches", "steps")
 """What counters hold by name, and not as a number."""
 DEAR_TIMES, DEAR_ON_AVERAGE, LEAST_DEAR_NS = 3.0, 1.5, 10_000_000
@@ -264,7 +267,7 @@ def counted_side(
     if away := sum(text.startswith(REFUSED) for text in missed):
         said = f"nobody listened at the server's address in {plural(away, 'second')} of the phase"
         return ServerSide(gap=caveat("server-lost", said))
-    found = _of_one(edges, windows.at_server, missed, sampled, began_s)
+    found = _of_one(edges, windows, missed, sampled, began_s)
     return replace(found, span_ns=_grown(*edges))
 
 
@@ -276,25 +279,69 @@ def _grown(before: Record, after: Record) -> int | None:
 
 def _of_one(
     edges: Sequence[Record],
-    sent: int,
+    windows: Windows,
     missed: Sequence[str],
     sampled: Sequence[Seen],
     began_s: float | None,
 ) -> ServerSide:
-    """What lies between two readings, as far as they are of one server that ran on."""
-    found = between(*(reading["counters"] for reading in edges))
+    """What lies between two readings, as far as they are of one server and one model that ran on."""
+    before, after = (reading["counters"] for reading in edges)
+    found = between(before, after)
     first, last = (
         Seen(reading["counters"].get("requests"), reading.get("identity") or "") for reading in edges
     )
     seen = (first, *sampled, last)
+    if fell := _no_counters(before, after, seen, windows):
+        rest = between(*({name: side[name] for name in side if name not in fell} for side in (before, after)))
+        said = f"{listed(fell)} fell while requests were counted on, so what they count is unknown"
+        return replace(rest, gap=caveat("probe-gap", said))
     unread_seconds = sum(text.startswith("server:") for text in missed)
-    came = fate(seen, sent, unread_seconds, found.gap is not None, began_s)
+    came = fate(seen, windows.at_server, unread_seconds, found.gap is not None, began_s)
+    versions = [reading.get("version") or "" for reading in edges]
+    if came == "restarted" or (came == "one" and versions[0] != versions[1]):
+        return ServerSide(gap=_began_again(seen, versions, windows, missed))
     if came == "one":
         return found
-    if came == "restarted":
-        return ServerSide(gap=caveat("server-lost", RESTARTED))
     known = found if first.identity and first.identity == last.identity else ServerSide()
     return replace(known, several=said_of_several(seen), gap=None)
+
+
+def _no_counters(
+    before: Mapping[str, Any], after: Mapping[str, Any], seen: Sequence[Seen], windows: Windows
+) -> list[str]:
+    """Those that fell though one server counted all requests, and did not begin again."""
+    counted = [one.requests for one in seen if one.requests is not None]
+    whole = len(counted) > 1 and windows.ok <= counted[-1] - counted[0] <= windows.at_server
+    if not whole or any(later < earlier for earlier, later in pairwise(counted)):
+        return []
+    return [name for name in _numbers(before, after) if after[name] < before[name]]
+
+
+def _began_again(
+    seen: Sequence[Seen], versions: Sequence[str], windows: Windows, missed: Sequence[str]
+) -> Caveat:
+    """What is known of why counters began again: the server or its model, or neither can be told."""
+    names = list(dict.fromkeys(one.identity for one in seen if one.identity))
+    hosts = {name.rpartition("/")[0] for name in names}
+    broken = sum(windows.failure_kinds[kind] for kind in BROKEN)
+    gone = any(text.startswith(f"server: {kind}") for text in missed for kind in BROKEN)
+    if len(hosts) > 1:
+        return caveat("counters-reset", f"another server took over ({', '.join(names[:MOST_NAMED])})")
+    if len(names) > 1:
+        return caveat("server-lost", f"the server restarted: its process is another one ({names[-1]})")
+    if all(versions) and versions[0] != versions[1]:
+        said = f"version {versions[0]} of the model answered at first, and version {versions[1]} at last"
+        return caveat("counters-reset", said)
+    if names:
+        return caveat("counters-reset", "the server's counters began again, and its process ran on")
+    if broken or gone:
+        lost = f"{plural(broken, 'request')} lost the connection" if broken else "it did not listen"
+        return caveat("server-lost", f"the server's counters began again, and {lost}: it restarted")
+    return caveat(
+        "counters-reset",
+        "the server's counters began again, and no connection broke: its model was loaded anew, or another "
+        "server took over",
+    )
 
 
 def unread(reading: Record) -> Caveat:
@@ -306,12 +353,11 @@ def unread(reading: Record) -> Caveat:
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
     """What lies between two readings of cumulative counters; a gap where they went backwards."""
-    named = [name for name in before if name in after and name not in OF_NO_SUM]
-    delta = {name: after[name] - before[name] for name in named}
+    delta = {name: after[name] - before[name] for name in _numbers(before, after)}
     old, new = batches_of(before), batches_of(after)
     sized = old is not None and new is not None
     if any(value < 0 for value in delta.values()) or (sized and went_backwards(old or {}, new or {})):
-        return ServerSide(gap=caveat("server-lost", RESTARTED))
+        return ServerSide(gap=caveat("counters-reset", "the server's counters went backwards"))
     silent = not any(name == "batches" or name.endswith("_ns") for name in (*before, *after))
     means = replace(_means(delta), silent=silent, steps=steps_between(before, after))
     # Some backends count their executions and not by size: nothing grew there, and that is no idle server.
@@ -322,6 +368,11 @@ def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
     executions = sum(done.count for done in grown.values())
     found = replace(means, executing_ns=executing_ns, executions=executions, batches=grown)
     return replace(found, cold=cold(old or {}, grown))
+
+
+def _numbers(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The names of counters that both readings have."""
+    return [name for name in before if name in after and name not in OF_NO_SUM]
 
 
 def steps_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, EnsembleStep]:

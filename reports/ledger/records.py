@@ -42,7 +42,7 @@ WHOLE_OF_GPU = (
     *("pcie_gen", "pcie_width", "max_pcie_gen", "max_pcie_width"),
 )
 """Fields of each GPU in a sample that are whole numbers, where they are there."""
-TEXTS = ("worker", "phase", "event", "when", "status", "code", "text", "identity")
+TEXTS = ("worker", "phase", "event", "when", "status", "code", "text", "identity", "version")
 """Fields that are texts, where they are there, whatever the kind."""
 MOST_RUNS, MOST_WORKERS = 5_000, 2_000
 """Of one study: each has its lines in a report."""

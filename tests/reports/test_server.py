@@ -20,7 +20,12 @@ from tests.reports.study.test_fold import MS, codes, folded, text_of
             "the server counted only 99 of 100 requests that succeeded: several servers may stand behind "
             "this address, or a proxy answers some",
         ),
-        ({"requests": -990}, "server-lost", "the server's counters went backwards: it restarted"),
+        (
+            {"requests": -990},
+            "counters-reset",
+            "the server's counters began again, and no connection broke: its model was loaded anew, or "
+            "another server took over",
+        ),
         (
             {"requests": -3},  # one that has just started cannot have counted 997 of 100
             "several-servers",
@@ -35,7 +40,7 @@ def test_the_server_is_doubted(tmp_path: Path, counted: dict[str, Any] | None, c
     run = folded(book, tmp_path)
     assert text_of(run, code) == text
     assert (run.server.total_ns is None) == (counted is None or "queue_ns" not in counted)
-    assert run.tainted == (code in ("counts-mismatch", "server-lost"))
+    assert run.tainted == (code in ("counts-mismatch", "counters-reset"))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,73 @@ def test_a_restart_is_found_though_it_has_caught_up(tmp_path: Path, counts: list
     for second, count in enumerate(counts):
         reading = {"server": {"requests": count}}
         book.records.append({"kind": "sample", **tag, "phase": "measure", "second": second, **reading})
-    assert ("server-lost" in codes(folded(book, tmp_path))) == lost
+    assert ("counters-reset" in codes(folded(book, tmp_path))) == lost
+
+
+NEW, OLD = "h/1795251600.000", "h/1795200000.000"
+
+
+@pytest.mark.parametrize(
+    ("told", "failures", "missing", "code"),
+    [
+        ({}, {}, (), "counters-reset"),
+        ({"version": ("1", "1")}, {}, (), "counters-reset"),
+        ({"version": ("1", "2")}, {}, (), "counters-reset"),
+        ({"version": ("1", "2")}, {"reset": 3}, (), "counters-reset"),
+        ({}, {"rejected": 3}, (), "counters-reset"),
+        ({}, {"timeout": 3}, (), "counters-reset"),
+        ({}, {"reset": 3}, (), "server-lost"),
+        ({}, {"refused": 3}, (), "server-lost"),
+        ({}, {}, ("server: reset: closed",), "server-lost"),
+        ({}, {}, ("server: timeout", "metrics: reset"), "counters-reset"),
+        ({"identity": (OLD, OLD)}, {"reset": 3}, (), "counters-reset"),
+        ({"identity": (OLD, NEW)}, {}, (), "server-lost"),
+        ({"identity": (OLD, NEW.replace("h/", "g/"))}, {}, (), "counters-reset"),
+    ],
+)
+def test_a_model_that_is_loaded_anew_is_no_restart(
+    tmp_path: Path,
+    told: dict[str, tuple[str, str]],
+    failures: dict[str, int],
+    missing: tuple[str, ...],
+    code: str,
+) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS), failures=failures)
+    for at, record in enumerate(record for record in book.of(tag) if record["kind"] == "server"):
+        record["counters"] = {name: (0.05 if at else 1) * count for name, count in record["counters"].items()}
+        record["counters"]["requests"] = (1_000, 60)[at]
+        record |= {name: values[at] for name, values in told.items()}
+    if missing:
+        lacking = {"kind": "sample", **tag, "phase": "measure", "second": 1, "missing": list(missing)}
+        book.records.append(lacking)
+    run = folded(book, tmp_path)
+    assert [one.code for one in run.caveats if one.code in ("server-lost", "counters-reset")] == [code]
+    assert (run.tainted, run.server.compute_ns) == (True, None)
+
+
+def test_another_version_is_another_model_though_its_counters_grew(tmp_path: Path) -> None:
+    for last, reset in (("1", False), ("2", True)):
+        book = Book()
+        tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))
+        for version, record in zip(
+            ("1", last), (r for r in book.of(tag) if r["kind"] == "server"), strict=True
+        ):
+            record["version"] = version
+        run = folded(book, tmp_path)
+        assert ("counters-reset" in codes(run), run.server.compute_ns) == (reset, None if reset else MS)
+
+
+@pytest.mark.parametrize(("queue_ns", "requests", "code"), [(-5, 100, "probe-gap"), (5, 100, None)])
+def test_what_falls_while_requests_are_counted_on_is_no_counter(
+    tmp_path: Path, queue_ns: int, requests: int, code: str | None
+) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters={"requests": requests, "queue_ns": queue_ns})
+    run = folded(book, tmp_path)
+    doubts = {"probe-gap", "counters-reset", "server-lost", "several-servers"}
+    assert doubts & set(codes(run)) == ({code} if code else set())
+    assert (run.server.queue_ns, run.server.requests) == (None if code else queue_ns / requests, requests)
 
 
 def test_a_server_that_was_away_is_lost_whatever_it_has_counted_since(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read, 
 
 AGAIN_S, TRIES = 0.05, 20
 STATED = ("model", "weights", "emulated", "precision", "machine", "server_version")
+WHO = ("identity", "version")
+"""Of the process that counts, and of its model."""
 MOST = 120
 """Characters shown of each."""
 
@@ -39,7 +41,7 @@ def stated(endpoint: Endpoint) -> dict[str, str]:
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
-    """`{"counters": {…}}`, cumulative since the server's start, and its `identity` if told; it never raises.
+    """`{"counters": {…}}`, cumulative since the server's start, with those of `WHO` if told; it never raises.
 
     Where they cannot be read, `{"error": sentence, "error_kind": …}`: a server that is gone is told from one
     that does not say.
@@ -47,8 +49,7 @@ def read_counters(endpoint: Endpoint) -> dict[str, Any]:
     try:
         with translated(), backend_of(endpoint).counters(endpoint, PATIENCE_S) as read:
             found = read()
-            who = {"identity": found["identity"]} if "identity" in found else {}
-            return {"counters": found["server"], **who}
+            return {"counters": found["server"], **{name: found[name] for name in WHO if name in found}}
     except RequestError as error:
         text = f"the counters of {endpoint.name} cannot be read ({error})"
         return {"error": text, "error_kind": str(error.kind)}

@@ -41,7 +41,9 @@ def counter_reader(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
         def read() -> dict[str, Any]:
             if steps := steps_once():
                 return {"server": ensemble_counters(api.statistics(), endpoint, steps)}
-            return {"server": counted(own_stats(api.statistics(endpoint.model), endpoint.version))}
+            stats = own_stats(api.statistics(endpoint.model), endpoint.version)
+            version = {"version": str(stats["version"])} if stats.get("version") else {}
+            return {"server": counted(stats), **version}
 
         yield read
 

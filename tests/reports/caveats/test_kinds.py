@@ -14,6 +14,7 @@ GRAVEST_FIRST = {
     "worker-joined": "a worker joined",
     "users-missing": "users were missing",
     "server-lost": "the server restarted",
+    "counters-reset": "the counters began again",
     "results-lost": "results were lost",
     "cut-short": "cut short",
     "cold-shape": "the server was cold",
@@ -32,7 +33,7 @@ GRAVEST_FIRST = {
     "failures": "requests failed",
 }
 """All that invalidate a run, and in short why."""
-VOID = list(GRAVEST_FIRST)[:12]
+VOID = list(GRAVEST_FIRST)[:13]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ VOID = list(GRAVEST_FIRST)[:12]
         (Trait.IS_BOUNDED, ["failures"]),
         (Trait.OF_CLIENT, ["client-bound", "client-exhausted"]),
         (Trait.VOIDS, VOID),
-        (Trait.SPLITS, ["worker-lost", "server-lost", "results-lost"]),
+        (Trait.SPLITS, ["worker-lost", "server-lost", "counters-reset", "results-lost"]),
         (Trait.SPOILS_SEARCH, ["aborted", "unfinished", "worker-lost"]),
         (Trait.BY_STOPPING, ["aborted", "unfinished", "cut-short", "no-data", "failures"]),
     ],

@@ -53,6 +53,7 @@ COUNTERS = {
     "requests": 23, "successes": 21, "images": 84, "executions": 20,
     "queue_ns": 111, "input_ns": 222, "compute_ns": 3_333_333_333, "output_ns": 444,
 }  # fmt: skip
+VERSION = {"version": "1"}
 BATCHES = {"4": [19, 3_000_000_600], "8": [1, 333_333_399]}
 
 
@@ -248,9 +249,9 @@ def test_the_service_tells_of_its_gpus() -> None:
 def test_triton_over_http() -> None:
     asked: list[str] = []
     with serving(answers(json.dumps(STATS).encode(), asked)) as address:
-        assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
+        assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}, **VERSION}
         with counter_reader(triton(address), 5) as read:
-            assert [read() for _ in range(3)] == [{"server": COUNTERS | {"batches": BATCHES}}] * 3
+            assert [read() for _ in range(3)] == [{"server": COUNTERS | {"batches": BATCHES}, **VERSION}] * 3
         assert asked[0].startswith("/v2/models/clip/stats from")
         assert len(set(asked)) == 2, "three readings over one connection"
         read_counters(triton(address).floor())
@@ -297,9 +298,9 @@ def test_triton_over_grpc_on_one_stub(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(of_triton, "triton_stub", stub)
     with counter_reader(triton("h:1", "grpc"), 0.9) as read:
-        assert [read() for _ in range(2)] == [{"server": COUNTERS | {"batches": BATCHES}}] * 2
+        assert [read() for _ in range(2)] == [{"server": COUNTERS | {"batches": BATCHES}, **VERSION}] * 2
     assert events == ["open", "clip within 0.9", "clip within 0.9", "closed"]
-    assert read_counters(triton("h:1", "grpc")) == {"counters": COUNTERS | {"batches": BATCHES}}
+    assert read_counters(triton("h:1", "grpc")) == {"counters": COUNTERS | {"batches": BATCHES}, **VERSION}
 
 
 def test_triton_over_grpc_for_real() -> None:

@@ -198,11 +198,13 @@ def abandoned(workers: Mapping[str, Windows], drained: Sequence[Record]) -> int:
 class ClientPhases:
     """Means per success of the service time's parts on the client; None where one is not told apart.
 
-    `connect_ns` is a mean over all successes, those that went over a kept connection included. Of HTTP/2 are
+    `connect_ns` is a mean over all successes, those that went over a kept connection included; of it
+    `resolve_ns` is the look-up of the host's name, and `handshake_ns` the rest. Of HTTP/2 are
     `stream_wait_ns`, the wait for a free stream, and `flow_wait_ns`, that for a window to send into.
     """
 
     connect_ns: float | None = None
+    resolve_ns: float | None = None
     encode_ns: float | None = None
     stream_wait_ns: float | None = None
     flow_wait_ns: float | None = None
@@ -211,12 +213,17 @@ class ClientPhases:
     receive_ns: float | None = None
     decode_ns: float | None = None
 
+    @property
+    def handshake_ns(self) -> float | None:
+        """Connecting without the look-up, where that is known."""
+        return None if self.connect_ns is None else self.connect_ns - (self.resolve_ns or 0.0)
+
 
 def client_phases(found: Windows) -> ClientPhases:
     """From the histograms of the phases."""
     means = {f"{phase}_ns": mean_ns(found.histogram(phase)) for phase in PHASES}
     means |= {f"{phase}_ns": _per_success(found, phase) for phase in HTTP2_PHASES}
-    return ClientPhases(connect_ns=_connect_ns(found), **means)
+    return ClientPhases(connect_ns=_connect_ns(found), resolve_ns=_per_success(found, "resolve"), **means)
 
 
 def _connects(found: Windows) -> int | None:

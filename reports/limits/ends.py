@@ -28,12 +28,17 @@ ACK_TIMES = (0.95, 1.25)
 """Of the time for which Linux may hold an acknowledgement back; timers and scheduling lengthen it."""
 CONNECT_SHARE, LARGEST_SHARE = 0.3, 0.2
 """Of the service time: so much at least, or so much where no other part takes more."""
+RESOLVING_ADVICE = (
+    "Let this host cache names (systemd-resolved, nscd), or give the server's address in place of its name. "
+    "Kept connections need no look-up."
+)
 CONNECTS = 0.5
 """Of the requests, that waited for a new connection: with fewer, most go over one that was kept."""
 
 
 def handshake(run: Summary) -> Limit | None:
-    """Making connections takes much of requests' time, for each of them or for a few that wait for long.
+    """Making connections takes much of requests' time, for each of them or for a few that wait for long: most
+    of it the look-up of the host's name, or not.
 
     A server without room would answer no more requests over kept connections.
     """
@@ -45,13 +50,18 @@ def handshake(run: Summary) -> Limit | None:
     if not at_least(share, CONNECT_SHARE) and not often:
         return None
     made = f"{digits(100 * each)} % of requests waited for a new connection"
-    took = f"connecting took {ms(took_ns)} of {ms(whole_ns)} ms (DNS included)"
+    resolve_ns = run.phases.resolve_ns
+    if at_least(ratio(resolve_ns, took_ns), MOST):
+        took = f"looking the host's name up took {ms(resolve_ns)} of {ms(whole_ns)} ms"
+        return Limit("name-resolution", f"{made}; {took}", RESOLVING_ADVICE)
+    apart = "DNS included" if resolve_ns is None else f"{ms(resolve_ns)} of them DNS"
+    took = f"connecting took {ms(took_ns)} of {ms(whole_ns)} ms ({apart})"
     return Limit("handshake", f"{made}; {took}", _connecting_advice(run))
 
 
 def _is_largest(run: Summary) -> bool:
     """Whether no other part of the service time is longer, what is unexplained included."""
-    others = (part.ns for part in parts_of(run) if part.name not in ("connect", "send_delay"))
+    others = (part.ns for part in parts_of(run) if part.name not in ("resolve", "connect", "send_delay"))
     return (run.phases.connect_ns or 0.0) > max((ns for ns in others if ns is not None), default=0.0)
 
 

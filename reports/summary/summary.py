@@ -201,7 +201,8 @@ class LatencyAt:
 
 PARTS = {
     "send_delay": "send_delay.mean_ns",
-    "connect": "phases.connect_ns",
+    "resolve": "phases.resolve_ns",
+    "connect": "phases.handshake_ns",
     "encode": "phases.encode_ns",
     "stream_wait": "phases.stream_wait_ns",
     "flow_wait": "phases.flow_wait_ns",

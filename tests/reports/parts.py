@@ -8,9 +8,10 @@ from reports.summary.summary import Summary
 
 OF_PART = {
     "counts": "requests failures failure_kinds abandoned images measure_ns requests_per_s images_per_s "
-    "request_bytes response_bytes failure_codes refused_for retry_after retry_after_s connects",
+    "request_bytes response_bytes failure_codes refused_for retry_after retry_after_s connects resent",
     "sent": "late due dropped offered",
-    "phases": "connect_ns encode_ns stream_wait_ns flow_wait_ns send_ns wait_ns receive_ns decode_ns",
+    "phases": "connect_ns resolve_ns encode_ns stream_wait_ns flow_wait_ns send_ns wait_ns receive_ns "
+    "decode_ns",
     "generator": "worker_cpu_pct loop_cpu_pct cpu_wait_pct awake_pct loop_delay_ns loop_lag_p95_ns "
     "loop_lag_p99_ns gc_max_ns in_flight lock_wait_ns cpu_quota throttled_pct "
     "used_up_pct stolen_pct pressure_pct",

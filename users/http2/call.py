@@ -37,7 +37,7 @@ class Call:
     __slots__ = (
         *("block", "body", "packed", "unpacks", "size", "largest"),
         *("stream", "sent", "window", "closed_ns", "flow_ns", "waiter"),
-        *("connect_ns", "begun_ns", "stream_wait_ns", "in_turn_ns", "sent_ns", "first_ns"),
+        *("connect_ns", "resolve_ns", "begun_ns", "stream_wait_ns", "in_turn_ns", "sent_ns", "first_ns"),
         *("headers", "trailers", "parts", "came", "error", "ended"),
     )
 
@@ -53,7 +53,7 @@ class Call:
         self.packed, self.unpacks = packed, unpacks
         self.body = memoryview(body)
         self.size = PREFIX_BYTES + len(body)
-        self.connect_ns = 0
+        self.connect_ns = self.resolve_ns = 0
         self.begun_ns = perf_counter_ns()
         self.stream_wait_ns = self.flow_ns = 0
         self.begin_again()
@@ -137,6 +137,8 @@ class Call:
         }
         if self.connect_ns:
             found["connect"] = self.connect_ns
+        if self.resolve_ns:
+            found["resolve"] = self.resolve_ns
         return found
 
 

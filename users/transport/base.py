@@ -21,8 +21,9 @@ class Reply(NamedTuple):
     """The server's answer: float32 of shape [batch, dimension], its size on the wire, the parts it stated.
 
     `phases_ns`: the parts of the request's time that this client saw, by their names: connect (where a
-    connection was made for it), encode, stream_wait and flow_wait (both of the suite's own gRPC), send,
-    wait, receive, decode. `from_cache`: whether a cache answered, None where no header tells.
+    connection was made for it) and of it resolve (the look-up of the host's name), encode, stream_wait and
+    flow_wait (both of the suite's own gRPC), send, wait, receive, decode. `from_cache`: whether a cache
+    answered, None where no header tells.
     """
 
     embeddings: NDArray[np.float32]

@@ -40,6 +40,7 @@ class GrpcChannel:
         self._endpoint, self._scheduling, self._first_stream = endpoint, scheduling, first_stream
         self._connecting = BoundedSemaphore(1)
         self._connection: Http2Connection | None = None
+        self._resolve_ns = 0
 
     def call(
         self, path: str, body: bytes | memoryview, timeout_s: float, metadata: Mapping[str, str] | None = None
@@ -73,13 +74,15 @@ class GrpcChannel:
         with self._connecting:
             if self._connection is None or not self._connection.usable:
                 self._connection = self._connected()
-            call.connect_ns += time.perf_counter_ns() - began_ns
+            took_ns = time.perf_counter_ns() - began_ns
+            call.connect_ns += took_ns
+            call.resolve_ns += min(took_ns, self._resolve_ns)
             return self._connection
 
     def _connected(self) -> Http2Connection:
-        connection = Http2Connection(
-            negotiated(connect(self._endpoint)), self._scheduling, self._first_stream
-        )
+        socket = negotiated(connect(self._endpoint))
+        self._resolve_ns = socket.resolve_ns
+        connection = Http2Connection(socket, self._scheduling, self._first_stream)
         try:
             connection.open()
         except BaseException:

@@ -65,7 +65,7 @@ class HttpConnection(Connection):
         if self._socket is None:
             began_ns = time.perf_counter_ns()
             self._socket = connect(self._endpoint)
-            self._stamps.connected(time.perf_counter_ns() - began_ns)
+            self._stamps.connected(time.perf_counter_ns() - began_ns, self._socket.resolve_ns)
         return self._socket
 
     def close(self) -> None:

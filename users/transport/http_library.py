@@ -50,12 +50,22 @@ class StampedSocket:
 class Hooked:
     """Before a pool's class: what is done with a socket before it connects, and what is used from then on.
 
-    `took` is told the nanoseconds that a connection took, its host's name looked up and its handshakes done.
+    `took` is told the nanoseconds that a connection took, its host's name looked up and its handshakes done,
+    and how many of them the look-up took.
     """
+
+    _resolve_ns = 0
 
     before: Callable[[Any], None]
     after: Callable[[Any], Any]
-    took: Callable[[int], None]
+    took: Callable[[int, int], None]
+
+    def _resolve(self) -> Any:
+        began_ns = time.perf_counter_ns()
+        found = super()._resolve()  # type: ignore[misc]
+        is_address = found[0][-1][0] == self._connection_host  # type: ignore[attr-defined]
+        self._resolve_ns = 0 if is_address else time.perf_counter_ns() - began_ns
+        return found
 
     def _create_tcp_socket(self, *kind: int) -> gevent.socket.socket:
         made = super()._create_tcp_socket(*kind)  # type: ignore[misc]
@@ -65,7 +75,7 @@ class Hooked:
     def _create_socket(self) -> Any:
         began_ns = time.perf_counter_ns()
         made = super()._create_socket()  # type: ignore[misc]
-        self.took(time.perf_counter_ns() - began_ns)
+        self.took(time.perf_counter_ns() - began_ns, self._resolve_ns)
         return self.after(made)
 
 
@@ -101,14 +111,14 @@ def one_connection(
     tls_name: str = "",
     before: Callable[[Any], None] = lambda socket: None,
     after: Callable[[Any], Any] = lambda socket: socket,
-    took: Callable[[int], None] = lambda took_ns: None,
+    took: Callable[[int, int], None] = lambda took_ns, resolve_ns: None,
 ) -> HTTPClient:
     """geventhttpclient's client of one kept-alive connection to a host and port, over TLS as `context` says.
 
     `timeouts_s`: to connect, and of each read. `tls_name`: the name that TLS asks for, where that is not the
     host. `before` is given a socket that is to be connected, `after`
     one that is, over TLS with its handshake done; what it gives is used in its place. `took` is told how many
-    nanoseconds that took.
+    nanoseconds that took, and of them the look-up of the host's name.
     """
     bound_library()
     connect_s, read_s = timeouts_s

@@ -29,10 +29,13 @@ class Stamps:
     """The moments of one request on the wire, in `perf_counter_ns`; 0 where it has not come so far.
 
     `connect_ns`: how long it took to connect, 0 where that was not needed. `resend_ns`: of it, what was lost
-    on a connection that had been closed while it was idle.
+    on a connection that had been closed while it was idle; `resolve_ns`: what the look-up of the host's name
+    took.
     """
 
-    __slots__ = ("connect_ns", "first_byte", "last_byte", "resend_ns", "send_began", "send_ended")
+    __slots__ = (
+        *("connect_ns", "first_byte", "last_byte", "resend_ns", "resolve_ns", "send_began", "send_ended"),
+    )
 
     def __init__(self) -> None:
         self.clear()
@@ -40,11 +43,12 @@ class Stamps:
     def clear(self) -> None:
         """Before a request."""
         self.connect_ns = self.send_began = self.send_ended = self.first_byte = self.last_byte = 0
-        self.resend_ns = 0
+        self.resend_ns = self.resolve_ns = 0
 
-    def connected(self, took_ns: int) -> None:
-        """A new connection was made for it, in so long."""
+    def connected(self, took_ns: int, resolve_ns: int) -> None:
+        """A new connection was made for it, in so long, the look-up of the host's name included."""
         self.connect_ns += took_ns
+        self.resolve_ns += resolve_ns
 
     def send_again(self, lost_ns: int) -> None:
         """It is sent once more over a new connection, so much later."""
@@ -54,8 +58,8 @@ class Stamps:
     def phases_ns(self) -> dict[str, int]:
         """`send`: first to last byte handed to the kernel. `wait`: from there to the answer's first byte, 0
         where that came earlier. `receive`: from its first byte to its last. `connect`, only where a new
-        connection was made: the host's name looked up, TCP's handshake, and that of TLS. `resend`: as
-        `resend_ns`, only of what was sent once more.
+        connection was made: the host's name looked up, TCP's handshake, and that of TLS. Of it
+        `resolve`, the first of these, and `resend`, only of what was sent once more.
         """
         found = {
             "send": self.send_ended - self.send_began,
@@ -64,6 +68,8 @@ class Stamps:
         }
         if self.connect_ns:
             found["connect"] = self.connect_ns
+        if self.resolve_ns:
+            found["resolve"] = self.resolve_ns
         if self.resend_ns:
             found["resend"] = self.resend_ns
         return found

@@ -1,6 +1,6 @@
 // Where a request's time goes: stacked bars, a panel for each batch and load.
 
-const PATTERNS = { send_delay: 0, connect: 2, encode: 1, stream_wait: 1, flow_wait: 2, send: 0, network: 2,
+const PATTERNS = { send_delay: 0, resolve: 1, connect: 2, encode: 1, stream_wait: 1, flow_wait: 2, send: 0, network: 2,
   server_queue: 1, server_compute: 0, server_other: 2, receive: 0, decode: 2, unclear: 1, unexplained: 3 };
 const DECALS = [
   { symbol: "none" },

@@ -20,6 +20,7 @@ from reports.topics.runs.runs import RUN, by_name, run_name
 
 HEADS = {
     "send_delay": ("delay", "send delay"),
+    "resolve": ("dns", "look-up of the host's name"),
     "connect": ("conn", "connect"),
     "encode": ("enc", "encode"),
     "stream_wait": ("stream", "wait for a free HTTP/2 stream"),
@@ -36,8 +37,8 @@ HEADS = {
 }
 """Each part in the order of the sum: the head of its column, short since there are many, and its name in the
 caption."""
-LABELS = {"server_queue": "queue wait", UNCLEAR: HEADS[UNCLEAR][1]}
-RARE, LEAST_SHARE = frozenset({"stream_wait", "flow_wait"}), 0.001
+LABELS = {"resolve": "name resolution", "server_queue": "queue wait", UNCLEAR: HEADS[UNCLEAR][1]}
+RARE, LEAST_SHARE = frozenset({"resolve", "stream_wait", "flow_wait"}), 0.001
 """Parts that have a column only where they are such a share of some run's mean."""
 COARSE_MS = 1_000
 """From such a mean on, its parts are whole milliseconds; below, 0.1 ms is the finest."""

@@ -116,6 +116,7 @@ def test_phases_are_means_and_what_only_some_had_is_spread_over_all() -> None:
     every = {name: encoded([n * MS] * 4) for n, name in enumerate(names, 1)}
     some = {
         "connect": encoded([8 * MS]),
+        "resolve": encoded([6 * MS]),
         "stream_wait": encoded([0]),
         "flow_wait": encoded([4 * MS, 12 * MS]),
     }
@@ -124,7 +125,7 @@ def test_phases_are_means_and_what_only_some_had_is_spread_over_all() -> None:
     found = folded(record)
     assert vars(client_phases(found)) == {
         f"{name}_ns": pytest.approx(value * MS, rel=1e-3)
-        for name, value in zip([*names, *some], (1, 2, 3, 4, 5, 2, 0, 4), strict=True)
+        for name, value in zip([*names, *some], (1, 2, 3, 4, 5, 2, 1.5, 0, 4), strict=True)
     }
     assert request_counts(found, None).connects_per_request == 0.25
     assert client_phases(folded(one(4, connects=1))) == ClientPhases()

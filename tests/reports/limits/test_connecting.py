@@ -91,7 +91,26 @@ def test_connecting_is_a_part_of_the_sum() -> None:
         churn(), **dict.fromkeys(("send_ns", "receive_ns", "decode_ns"), 0.0), server_parts={}, path=None
     )
     assert remainder(run)[2] == pytest.approx(6 * MS)
-    assert [part.name for part in parts_of(run)][:3] == ["send_delay", "connect", "encode"]
+    assert [part.name for part in parts_of(run)][:3] == ["send_delay", "resolve", "connect"]
+    apart = {part.name: part.ns for part in parts_of(changed(run, resolve_ns=4 * MS))}
+    assert (apart["resolve"], apart["connect"]) == (4 * MS, 10 * MS)
+    assert sum(part.ns or 0 for part in parts_of(changed(run, resolve_ns=4 * MS))) == pytest.approx(
+        sum(part.ns or 0 for part in parts_of(run))
+    )
+
+
+@pytest.mark.parametrize(
+    ("resolve_ms", "code", "said"),
+    [
+        (7.0, "name-resolution", "looking the host's name up took 7.0 of 20.0 ms"),
+        (6.9, "handshake", "connecting took 14.0 of 20.0 ms (6.9 of them DNS)"),
+        (0.0, "handshake", "connecting took 14.0 of 20.0 ms (0.0 of them DNS)"),
+    ],
+)
+def test_the_look_up_of_a_name_is_no_handshake(resolve_ms: float, code: str, said: str) -> None:
+    limit = named(churn(resolve_ns=resolve_ms * MS), code)
+    assert limit.evidence.endswith(said)
+    assert ("cache names" in limit.advice) is (code == "name-resolution")
 
 
 PORTS: dict[str, Any] = {

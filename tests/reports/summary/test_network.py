@@ -172,6 +172,7 @@ def test_parts_come_in_the_order_of_the_sum_with_their_share() -> None:
     assert list(found) == [
         *(
             "send_delay",
+            "resolve",
             "connect",
             "encode",
             "stream_wait",

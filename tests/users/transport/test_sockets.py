@@ -13,7 +13,7 @@ pytestmark = pytest.mark.system
 def test_small_parts_are_not_held_back() -> None:
     """By Nagle's algorithm: an answer's last byte would wait for the acknowledgement of those before."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        made = connected("127.0.0.1", server.getsockname()[1])
+        made, _ = connected("127.0.0.1", server.getsockname()[1])
         assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
         made.close()
 

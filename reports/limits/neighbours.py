@@ -3,14 +3,18 @@
 What is full gives no more to more users, so the next level takes back what it contradicts. With repeats, a
 gain is sure where the lowest of the higher level is above the highest of the lower one. That there is none
 is sure where no repeat of the one is above any of the other by what a gain would be.
+
+Executions that take longer beside others than alone, at the fewest users, slow each other down. Counters
+cannot tell what they wait for: a lock, the device, or the cores that they share.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from reports.fold.server import Batches
-from reports.format import plural
+from reports.fold.records import ratio
+from reports.fold.server import NOTHING, Batches
+from reports.format import digits, ms, plural
 from reports.limit import UNKNOWN, Limit
 from reports.limits.batching import FILL, WORTH, of_batches, pooled, server_of
 from reports.limits.cpu import client_stolen, client_throttled
@@ -18,7 +22,8 @@ from reports.limits.http2 import of_connection, streams_for_batches, waits_for_s
 from reports.limits.path import FULL_SHARE
 from reports.limits.room import room_unseen
 from reports.limits.rules import LEAST_SUCCESSES, nothing_measured
-from reports.limits.server import exhausted, held_back
+from reports.limits.server import MORE_INSTANCES, exhausted, held_back, wait_for_instance
+from reports.limits.shares import MOST, held_ns
 from reports.summary.link import carried_per_s, exceeds, link_rate
 from reports.summary.summary import Summary, tainting
 
@@ -50,6 +55,22 @@ ADD_USERS = "Add users: the next level of this study got more images/s."
 UNFILLED = (
     "More users would not help, since batches are no larger where the requests for a full one wait: see "
     "preferred_batch_size, and set a longer batching delay."
+)
+GROWN, ALIKE = 1.25, 1.1
+"""Times what one takes alone: more is contention, and less is none; runs of one cell differ by as much."""
+LEAST_COUNTED = 5
+"""Executions of a size in each of the two, so that a mean is no single hiccup."""
+SAME_BATCH = 1.05
+"""Times the mean executed batch, where the server does not tell executions by size."""
+OF_WORK = ("server-queue", "server-compute")
+"""The limits that more instances, or a faster device, are advised for."""
+CONTENTION = (
+    "More instances would not help, since executions slow each other down: look for a lock in the model or "
+    "its libraries, and at the device and the cores that they share."
+)
+WITHIN_COMPUTE = (
+    "More users would only wait longer: look for what requests wait for within compute, such as a lock, one "
+    "worker for all, or the rest of a batch."
 )
 UNTESTED = "untested: no cell of this study has more connections"
 UNSOUND = "untested: the cells with more connections were invalidated or did not finish"
@@ -107,6 +128,25 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """The mean time of an execution here, and alone, at the fewest users; of `size` images, if that is known.
+
+    `gain` is how many times the images a second of the fewest users came here.
+    """
+
+    here_ns: float
+    alone_ns: float
+    users: float
+    gain: float
+    size: int | None = None
+
+    @property
+    def growth(self) -> float:
+        """Times what it takes alone."""
+        return self.here_ns / self.alone_ns
+
+
+@dataclass(frozen=True)
 class Cells:
     """The sound runs of a study by what they have in common."""
 
@@ -143,6 +183,12 @@ class Cells:
         level = max((one.level for one in lower), default=0.0)
         here = rates_of(one for one in lower if one.level == level)
         return level, Neighbour(own, here) if run.closed and own and here else None
+
+    def fewest(self, run: Summary) -> Sequence[Summary]:
+        """The runs of the lowest level, of at most half the users, all else being equal."""
+        alike = self.but_level.get(_but_level(run), ()) if run.closed else ()
+        level = min((one.level for one in alike), default=0.0)
+        return [one for one in alike if one.level == level] if DOUBLE * level <= run.level else ()
 
     def more_connections(self, run: Summary) -> list[Neighbour]:
         """The cells of the same load whose channels or workers brought more connections."""
@@ -191,6 +237,11 @@ def standing(run: Summary, limit: Limit, cells: Cells, curve: Batches) -> Limit:
         return more
     if above and above.gains and limit.code in FULL:
         return _not_full(run, limit, above)
+    if found := beside(run, cells.fewest(run)):
+        if slowed := contention(run, limit, found):
+            return slowed
+        if limit == wait_for_instance(run) and runs_free(run, found):
+            return wait_for_instance(run, MORE_INSTANCES)
     if not far and (grown := _in_proportion(run, limit, cells)):
         return grown
     if far and far.stalls and limit.code == OFFERED:
@@ -356,3 +407,70 @@ def _but_channels(run: Summary) -> Hashable:
 
 def _channels(run: Summary) -> Hashable:
     return run.channels, run.topology
+
+
+def beside(run: Summary, fewest: Sequence[Summary]) -> Beside | None:
+    """The two of a run and those of its cell's fewest users; None where no size tells of both."""
+    rates = [one.counts.images_per_s or 0.0 for one in fewest]
+    if not rates or not median(rates):
+        return None
+    users, gain = fewest[0].level, (run.counts.images_per_s or 0.0) / median(rates)
+    batches = [one.server.batches for one in fewest]
+    counts = {
+        size: (done.count, sum(one.get(size, NOTHING).count for one in batches))
+        for size, done in run.server.batches.items()
+    }
+    size = max(counts, key=lambda one: min(counts[one]), default=None)
+    if size is not None:
+        alone = [one[size] for one in batches if size in one]
+        if min(counts[size]) < LEAST_COUNTED:
+            return None
+        alone_ns = sum(one.time_ns for one in alone) / sum(one.count for one in alone)
+        return Beside(run.server.batches[size].mean_ns, alone_ns, users, gain, size)
+    told = [one.server.compute_ns for one in fewest if _executed_alike(run, one) and one.server.compute_ns]
+    if not told or not run.server.compute_ns:
+        return None
+    return Beside(run.server.compute_ns, median(told), users, gain)
+
+
+def _executed_alike(run: Summary, other: Summary) -> bool:
+    """Whether both executed as much at once, or neither tells."""
+    here, there = run.server.executed_batch, other.server.executed_batch
+    if here is None or there is None:
+        return here is there
+    return 1 / SAME_BATCH <= (ratio(here, there) or 0.0) <= SAME_BATCH
+
+
+def contention(run: Summary, limit: Limit, found: Beside) -> Limit | None:
+    """Executions that slow each other, in place of a limit; None where they do not, or hold up little.
+
+    Of one instance only one runs at a time.
+    """
+    instances = run.serving.instances if run.serving else None
+    waited_ns = found.here_ns - found.alone_ns
+    leads = limit.code in (OFFERED, UNKNOWN) and waited_ns >= MOST * (held_ns(run) or 0.0)
+    if found.growth < GROWN or instances == 1 or not (leads or limit.code in OF_WORK):
+        return None
+    what = "compute of a request" if found.size is None else f"an execution of {plural(found.size, 'image')}"
+    users = plural(round(found.users), "user")
+    said = [f"{what} took {ms(found.here_ns)} ms, and {ms(found.alone_ns)} ms at {users}"]
+    if run.server.busy is not None and instances:
+        said.append(
+            f"{digits(run.server.busy * instances)} of {instances:,} instances were executing at once"
+        )
+    device = exhausted(run)
+    rest = [device] if device else []
+    if found.gain > ALIKE:
+        said.append(f"the rate was {digits(found.gain)} times that of {users}")
+        return Limit("server-compute", "; ".join([*said, *rest]), CONTENTION)
+    batch = "" if run.server.executed_batch is not None else ", or work on others of their batch"
+    said.append(f"the rate was that of {users}, so {ms(waited_ns)} ms of it are waiting{batch}")
+    if instances is None:
+        return Limit("server-queue", "; ".join([*said, *rest]), WITHIN_COMPUTE)
+    return Limit("server-compute", "; ".join([*said, *rest]), CONTENTION)
+
+
+def runs_free(run: Summary, found: Beside) -> bool:
+    """Whether several instances are shown not to slow each other."""
+    several = run.serving is not None and (run.serving.instances or 0) > 1
+    return several and found.users == 1 and found.growth <= ALIKE

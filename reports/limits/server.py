@@ -45,6 +45,11 @@ CHANCE_TIMES = 2.0
 """Of the mean wait that chance makes: in a short run, or with very uneven executions, it is up to so long."""
 HOST_BUSY_PCT = 90
 BEFORE_THE_MODEL = ("decode", "preprocess")
+MORE_INSTANCES = "Give the model more instances (instance_group), a larger batch, or a faster device."
+UNTRIED = (
+    "Try more instances (instance_group), a larger batch, or a faster device: it is not known whether "
+    "instances slow each other down."
+)
 SERIAL_ADVICE = (
     "One user sends one request at a time, so nothing else makes it faster; more users keep the server busy."
 )
@@ -69,7 +74,7 @@ def server_queue(run: Summary) -> Limit | None:
         return _waiting_for_a_batch(run)
     if exhausted(run) or not queue_leads(run):
         return None
-    return _waiting_for_an_instance(run)
+    return wait_for_instance(run)
 
 
 def server_preprocess(run: Summary) -> Limit | None:
@@ -191,11 +196,11 @@ def _waiting_for_a_batch(run: Summary) -> Limit:
     return Limit("server-queue", "; ".join([*said, *_busy_said(run)]), advice)
 
 
-def _waiting_for_an_instance(run: Summary) -> Limit:
+def wait_for_instance(run: Summary, advice: str = UNTRIED) -> Limit:
+    """Requests wait for an instance; whether more of them help, other cells may show."""
     said = [_queue_said(run), f"work on a request took {ms(_model_work_ns(run))} ms", *_busy_said(run)]
     if run.server.executed_batch is not None:
         said.append(f"executions had {digits(run.server.executed_batch)} images")
-    advice = "Give the model more instances (instance_group), a larger batch, or a faster device."
     if run.server.several:
         said.append(run.server.several)
         advice = f"See that requests are spread evenly over the servers. {advice}"

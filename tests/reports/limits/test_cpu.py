@@ -217,7 +217,7 @@ def test_a_server_that_is_stopped_and_has_a_queue_is_told_of_both() -> None:
     assert "allows 1 core and stopped it 16.0 % of the time" in found.evidence
     assert "requests waited 90.0 of 100 ms in the server's queue" in found.evidence
     assert "the model's one instance was executing 98.0 % of the time" in found.evidence
-    assert found.advice.startswith(f"{RAISE} Where requests wait as long then: Give the model more instances")
+    assert found.advice.startswith(f"{RAISE} Where requests wait as long then: Try more instances")
 
 
 def test_a_gateway_that_waits_for_its_upstream_is_not_slowed_by_its_own_quota() -> None:

@@ -13,7 +13,7 @@ from tests.reports.limit_runs import at_server
 
 BUSY = GpuUse(id="GPU-71ce41fd-3ac0", serves=True, util_pct=97.0)
 IDLE = replace(BUSY, id="GPU-8674351b-11aa", util_pct=3.0)
-MORE_INSTANCES = "Give the model more instances"
+MORE_INSTANCES = "Try more instances"
 FASTER_DEVICE = "Use a faster device"
 ONE_OF_32 = {"instances": 1, "max_batch": 32}
 

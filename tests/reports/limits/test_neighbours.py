@@ -8,11 +8,20 @@ import pytest
 
 from reports.caveat import caveat
 from reports.fold.http2 import Http2
-from reports.fold.server import EnsembleStep
+from reports.fold.server import EnsembleStep, Executed
 from reports.ledger.axes import Topology
 from reports.limit import Limit
-from reports.limits.neighbours import UNSOUND, UNTESTED, Neighbour, among_neighbours, is_sound
+from reports.limits.neighbours import (
+    CONTENTION,
+    UNSOUND,
+    UNTESTED,
+    WITHIN_COMPUTE,
+    Neighbour,
+    among_neighbours,
+    is_sound,
+)
 from reports.limits.rules import limit_of
+from reports.limits.server import MORE_INSTANCES, UNTRIED
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
@@ -569,3 +578,99 @@ def test_a_run_whose_requests_were_refused_is_sound_with_ten_successes(
 ) -> None:
     [run] = at_rates("rate-limited", (4, 100.0), **spoilt)
     assert is_sound(run) is sound
+
+
+SEVERAL = {"instances": 2, "max_batch": 8, "batching": False, "batching_delay_ns": None}
+RATES = {1: 74.0, 2: 74.0, 8: 82.0}
+
+
+def executing(
+    users: int, ms: float, rate: float = 0.0, size: int = 1, count: int = 400, **told: Any
+) -> Summary:
+    """A run of two instances, or more, whose executions of a size take so long."""
+    batches = {size: Executed(count, round(count * ms * MS))} if count else {}
+    latency = max(users * 1_000 / (rate or RATES[users]), ms + 1)
+    busy = 0.5 if users == 1 else 1.0
+    known = {"cell": f"emulated-http/b1/c{users}", "level": users, "in_flight": float(users)}
+    known |= {
+        "images_per_s": rate or RATES[users],
+        "server_busy": busy,
+        "serving": SEVERAL,
+        "measure_ns": None,
+    }
+    run = at_server(latency - ms - 1, ms, latency, **known | told)
+    return replace(run, server=replace(run.server, batches=batches))
+
+
+def last(*runs: Summary) -> tuple[str, str]:
+    """Of the limit of the last of some runs: the code, and what is said of more instances."""
+    limit = judged(*runs)[-1]
+    advised = (MORE_INSTANCES, UNTRIED, CONTENTION)
+    return limit.code, next((text for text in advised if text in limit.advice), "")
+
+
+@pytest.mark.parametrize(
+    ("runs", "found"),
+    [
+        # two instances that serialise on a lock, and two that are free
+        ((executing(1, 13.5), executing(8, 24.3)), ("server-compute", CONTENTION)),
+        ((executing(1, 13.5), executing(8, 13.8, 145)), ("server-queue", MORE_INSTANCES)),
+        ((executing(1, 13.5), executing(8, 15.5, 130)), ("server-queue", UNTRIED)),
+        # nobody was alone; nor does one instance show what two would do
+        ((executing(8, 13.8, 145),), ("server-queue", UNTRIED)),
+        ((executing(2, 13.5, 140), executing(8, 13.8, 145)), ("server-queue", UNTRIED)),
+        ((executing(1, 13.5, serving=ONE), executing(8, 13.5, 75, serving=ONE)), ("server-queue", UNTRIED)),
+        ((executing(1, 13.5, serving=ONE), executing(8, 24.3, serving=ONE)), ("server-queue", UNTRIED)),
+        # executions of other sizes, and too few
+        ((executing(1, 13.5), executing(8, 24.3, size=4)), ("server-queue", UNTRIED)),
+        ((executing(1, 13.5, count=4), executing(8, 24.3)), ("server-queue", UNTRIED)),
+        # by the mean of requests, where executions are not told by size
+        ((executing(1, 13.5, count=0), executing(8, 24.3, count=0)), ("server-compute", CONTENTION)),
+        (
+            (executing(1, 13.5, count=0), executing(8, 24.3, count=0, executed_batch=4.0)),
+            ("server-queue", UNTRIED),
+        ),
+    ],
+)
+def test_more_instances_are_promised_where_they_are_seen_to_run_free(
+    runs: tuple[Summary, ...], found: tuple[str, str]
+) -> None:
+    assert last(*runs) == found
+
+
+def service(users: int, compute_ms: float, rate: float, **told: Any) -> Summary:
+    """One that states compute alone, of executions that it does not count."""
+    known = {"cell": f"emulated-http/b1/c{users}", "level": users, "in_flight": float(users)}
+    known |= {"images_per_s": rate, "server_busy": None, "executed_batch": None, "measure_ns": None}
+    return at_server(0.0, compute_ms, compute_ms + 1, **known | {"serving": {"instances": None}} | told)
+
+
+@pytest.mark.parametrize(("batch", "doubted"), [(None, True), (1.0, False)])
+def test_compute_that_grows_at_a_flat_rate_is_waiting(batch: float | None, doubted: bool) -> None:
+    levels = [(1, 30.0, 33.0), (8, 241.0, 33.0), (16, 484.0, 33.0)]
+    _, *slowed = judged(*(service(*level, executed_batch=batch) for level in levels))
+    for limit, waited in zip(slowed, ("211 ms", "454 ms"), strict=True):
+        assert (limit.code, limit.advice) == ("server-queue", WITHIN_COMPUTE)
+        assert f"{waited} of it are waiting" in limit.evidence
+        assert ("others of their batch" in limit.evidence) == doubted
+
+
+def test_instances_that_wait_for_each_other_are_no_room() -> None:
+    """Eight of sixteen instances execute, and each for as long as all eight take one after the other."""
+    sixteen = {**SEVERAL, "instances": 16}
+    runs = [
+        executing(users, 30.0 * users, 33.0, serving=sixteen, server_busy=users / 16) for users in (1, 4, 8)
+    ]
+    assert [limit.code for limit in judged(*runs)][1:] == ["server-compute", "server-compute"]
+
+
+@pytest.mark.parametrize("code", ["throttled", "client-cpu", "link", "server-cold", "cpu-stolen"])
+def test_what_slows_all_executions_is_not_their_contention(code: str) -> None:
+    [alone] = at_rates("offered-load", (1, 74.0))
+    [slow] = at_rates(code, (8, 82.0), serving=SEVERAL)
+    sizes = ({1: Executed(400, 400 * 13 * MS)}, {1: Executed(400, 400 * 40 * MS)})
+    runs = [
+        replace(run, server=replace(run.server, batches=size))
+        for run, size in zip((alone, slow), sizes, strict=True)
+    ]
+    assert stand(runs)[-1].code == code

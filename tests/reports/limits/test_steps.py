@@ -79,7 +79,7 @@ def test_where_the_model_is_the_fullest_step_its_own_queue_decides() -> None:
     limit = named(tandem(8, decode_jpeg=7.4, clip=20.0), "server-queue")
     assert limit.evidence.startswith("requests waited 127 of 160 ms in the server's queue; work on a request "
                                      "took 20.0 ms")  # fmt: skip
-    assert "Give the model more instances" in limit.advice
+    assert "Try more instances" in limit.advice
 
 
 def test_a_step_that_decodes_longer_than_the_model_computes_is_not_full_for_that() -> None:

@@ -127,18 +127,18 @@ def plain_lines(text: object) -> str:
     return "\n".join(map(plain, str(text).split("\n")))
 
 
-def one_line(sentence: str) -> str:
+def one_line(sentence: str, most: int = LONGEST) -> str:
     """A sentence on what somebody gave, whatever that is: its end, which says the fix, stays.
 
-    What no terminal should be told is escaped, and the middle left out where it is long.
+    What no terminal should be told is escaped, and the middle left out of more than `most` characters.
     """
-    shown = "".join(char if char.isprintable() else escape(char) for char in _middle_out(sentence))
-    return _middle_out(shown)
+    shown = "".join(char if char.isprintable() else escape(char) for char in _middle_out(sentence, most))
+    return _middle_out(shown, most)
 
 
-def _middle_out(text: str) -> str:
-    half = LONGEST // 2 - 2
-    return text if len(text) <= LONGEST else f"{text[:half]} … {text[-half:]}"
+def _middle_out(text: str, most: int) -> str:
+    half = most // 2 - 2
+    return text if len(text) <= most else f"{text[:half]} … {text[-half:]}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -6,7 +6,10 @@ SwarmError
 └── RunFailedError  this run has no figures, the study goes on
 """
 
-from reports.format import one_line, plain_lines
+from reports.format import LONGEST, one_line, plain_lines
+
+MOST_ANSWERED = 8_000
+"""Characters of a sentence with a server's words, each of which may be escaped."""
 
 
 class SwarmError(Exception):
@@ -17,10 +20,21 @@ class SwarmError(Exception):
 
 
 class UsageError(SwarmError):
-    """Names the option or field, and the fix; what it quotes is escaped and shortened."""
+    """Names the option or field, and the fix; what it quotes is escaped, and shortened if a person typed it.
 
-    def __init__(self, sentence: str = "") -> None:
-        super().__init__(one_line(sentence))
+    What a server has answered stays whole, as `users.redact.quoted` gives it.
+    """
+
+    def __str__(self) -> str:
+        return one_line(super().__str__(), MOST_ANSWERED if self._is_of_answer() else LONGEST)
+
+    def _is_of_answer(self) -> bool:
+        from users.errors import RequestError  # grpcio's import takes long, and most commands need none
+
+        cause: BaseException | None = self
+        while cause is not None and not isinstance(cause, RequestError):
+            cause = cause.__cause__
+        return cause is not None
 
 
 class StudyError(SwarmError):

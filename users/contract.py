@@ -10,6 +10,8 @@ from users.inputs.preparation import CLIP, Preparation
 
 Role = Literal["picture", "jpeg", "text", "ids", "ones", "zeros", "random"]
 """What an input holds: pixels, a file, a text, its token ids, ones as in a mask, zeros, or random."""
+DECLARED = ("picture", "text", "ids", "ones", "zeros", "random")
+"""What people call them: a picture is sent as pixels or as a file, by the input's type."""
 Layout = Literal["", "NCHW", "NHWC"]
 PICTURES: tuple[Role, ...] = ("picture", "jpeg")
 TEXTS: tuple[Role, ...] = ("text", "ids")
@@ -63,6 +65,13 @@ class Contract:
         """Whether texts are sent, and no pictures."""
         roles = {one.role for one in self.inputs}
         return bool(roles & {*TEXTS}) and not roles & {*PICTURES}
+
+    @property
+    def item(self) -> str:
+        """What one of its items is called; neither picture nor text is one of random numbers."""
+        if self.of_text:
+            return "text"
+        return "picture" if not self.inputs or {one.role for one in self.inputs} & {*PICTURES} else "item"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Contract:

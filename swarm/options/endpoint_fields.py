@@ -11,6 +11,7 @@ from users.backends.declared import COUNTS
 from users.codecs.declared.answer_path import DTYPES, ENCODINGS
 from users.codecs.packing import ALGORITHMS
 from users.codecs.server_timing import NS, PARTS
+from users.contract import DECLARED
 
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what will."""
@@ -61,6 +62,11 @@ def are_algorithms(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(one in ALGORITHMS for one in value)
 
 
+def are_inputs(value: object) -> bool:
+    """Whether it is a table that says what inputs hold."""
+    return is_table(value) and all(one in DECLARED for one in value.values())
+
+
 def like(form: str | re.Pattern[str], what: str) -> Rule:
     """A text of a form."""
     pattern = re.compile(form)
@@ -93,6 +99,7 @@ TOP: Mapping[str, Rule] = {
     "max_batch": COUNT,
     "output": TEXT,
     "shape": (are_texts, 'a table of shapes by input, such as { pixel_values = "B,3,384,384" }'),
+    "input": (are_inputs, f'a table of {", ".join(DECLARED)} by input, such as {{ sentences = "text" }}'),
     "codec": TEXT,
     "tokenizer": TEXT,
     "metrics": TEXT,
@@ -124,8 +131,8 @@ COMMON = (
 KEYS: Mapping[str, tuple[str, ...]] = {
     SERVICE: (*COMMON, "model", "shape", "headers", "body", "answer", "ready", "times"),
     RPC: (*COMMON, "model", "shape", "method", "protoset", "proto", "headers", "body", "answer", "times"),
-    TRITON: (*COMMON, "output", "shape", "tokenizer", "metrics", "headers"),
-    V2: (*COMMON, "output", "shape", "tokenizer", "headers"),
+    TRITON: (*COMMON, "output", "shape", "input", "tokenizer", "metrics", "headers"),
+    V2: (*COMMON, "output", "shape", "input", "tokenizer", "headers"),
 }
 """By backend those of them that an endpoint has."""
 BODY: Rule = (lambda value: isinstance(value, (dict, list, str)), "what a request holds: a table or a list")

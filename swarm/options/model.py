@@ -222,6 +222,9 @@ class Options:
         help="Name the output that holds the embedding")
     shape: tuple[str, ...] = several(DESCRIBED, "INPUT=SHAPE", unset="stated by the server",
         help="Set the shape of an input that the server leaves open, B for batch: pixel_values=B,3,384,384")
+    input: tuple[str, ...] = several(DESCRIBED, "INPUT=HOW", unset="inferred",
+        help="Set what an input holds: picture (pixels, or a JPEG file in BYTES), text, ids (of tokens),"
+        " ones, zeros or random, e.g. sentences=text")
     space: tuple[str, ...] = several(DESCRIBED, "NAME=SPACE", unset="the model's name",
         help="Name the embedding space of an endpoint; embeddings of one space must agree")
     urls: Mapping[str, str] = of_backends(addresses)

@@ -143,7 +143,7 @@ def contradictions(it: Options) -> Iterator[str]:
             yield f"{flag(name)}: applies only to embedded servers; leave out the URLs, or {flag(name)}"
     if not it.embedded and any(it.links):
         yield f"--link {it.link}: applies only to embedded servers; leave out the URLs, or give --link none"
-    for name in ("prepare", "output", "shape", "space"):
+    for name in ("prepare", "output", "shape", "input", "space"):
         if it.given(name) and not it.endpoint:
             yield f"{flag(name)}: applies only to --endpoint; also give that, or leave out {flag(name)}"
     if it.kube_url and it.embedded:

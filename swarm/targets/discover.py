@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import grpc
 
@@ -13,7 +13,7 @@ from swarm.options.model import Options
 from swarm.targets.endpoint_file import endpoint_of
 from swarm.targets.preflight import check_kind
 from users.backends.registry import backend_of, codec_of
-from users.contract import Contract
+from users.contract import DECLARED, Contract
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, translated
 from users.inputs.preparation import preparation_of
@@ -39,18 +39,20 @@ def own_endpoints(options: Options) -> list[Endpoint]:
 def per_endpoint(option: str, given: Iterable[str], endpoints: Sequence[Endpoint]) -> dict[str, str]:
     """What an option says by the names of endpoints: `NAME=VALUE`, or `VALUE` for all. Raises UsageError."""
     names = [one.name for one in endpoints]
+    known = ", ".join(names) or "none, since files set it themselves"
     told: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:
             told |= {other: text for other in names if other not in told}
         elif name not in names:
-            known = ", ".join(names) or "none, since files set it themselves"
             raise UsageError(
                 f"--{option} {text}: there is no --endpoint {name!r} that takes it; those are {known}"
             )
         else:
             told[name] = value
+    if unused := [text for text in given if "=" not in text and text not in told.values()]:
+        raise UsageError(f"--{option} {unused[0]}: applies to no --endpoint; those that take it are {known}")
     if empty := [name for name, value in told.items() if not value.strip()]:
         raise UsageError(f"--{option}: has no value for {empty[0]}; give NAME=VALUE")
     return told
@@ -75,9 +77,7 @@ def described(endpoints: Sequence[Endpoint], options: Options) -> list[Endpoint]
     """
     asked = asked_of([one for one in endpoints if ASKED in one.settings], options)
     made = [whole(one, asked[one.name]) if ASKED in one.settings else one for one in endpoints]
-    unused = set(shapes_of(options)) - {given.name for one in made for given in one.contract.inputs}
-    if unused:
-        raise UsageError(f"--shape {unused.pop()}: no endpoint has an input of that name; leave it out")
+    check_used(made, options)
     for one in made:
         try:
             codec_of(one)
@@ -90,11 +90,21 @@ def described(endpoints: Sequence[Endpoint], options: Options) -> list[Endpoint]
     return made
 
 
+def check_used(endpoints: Sequence[Endpoint], options: Options) -> None:
+    """Raises UsageError where an option says something of an input that no endpoint has."""
+    taken = [given for one in endpoints for given in one.contract.inputs]
+    for option, told in (("shape", shapes_of(options)), ("input", inputs_of(options))):
+        for name in set(told) - {one.name for one in taken}:
+            raise UsageError(f"--{option} {name}: no endpoint has an input of that name; leave it out")
+    if options.prepare and not any(one.role == "picture" for one in taken):
+        raise UsageError("--prepare: no endpoint takes the pixels of a picture; leave it out")
+
+
 def asked_of(endpoints: Sequence[Endpoint], options: Options) -> dict[str, Asked]:
     """What options and files declare of each endpoint's model; options win. Raises UsageError."""
     prepare = per_endpoint("prepare", options.prepare, endpoints)
     output = per_endpoint("output", options.output, endpoints)
-    shapes = shapes_of(options)
+    shapes, inputs = shapes_of(options), inputs_of(options)
     found = {}
     for one in endpoints:
         own: Mapping[str, Any] = one.settings.get(ASKED) or {}
@@ -106,18 +116,42 @@ def asked_of(endpoints: Sequence[Endpoint], options: Options) -> dict[str, Asked
                 shapes={**(own.get("shape") or {}), **shapes},
                 max_batch=one.contract.max_batch,
                 tokenizer=one.contract.tokenizer,
+                inputs={**(own.get("input") or {}), **inputs},
+                sends=sent_by(options),
             )
         except ValueError as error:
             raise UsageError(f"--prepare {how}: {error}") from error
     return found
 
 
+def sent_by(options: Options) -> Literal["", "picture", "text"]:
+    """Of which kind a study's own items are, where they are of one."""
+    pictures = options.images or options.picture_mix
+    if bool(pictures) == bool(options.texts):
+        return ""
+    return "picture" if pictures else "text"
+
+
+def per_input(option: str, given: Iterable[str], example: str) -> dict[str, str]:
+    """What an option says by the names of inputs: `INPUT=VALUE`. Raises UsageError."""
+    told = dict(text.partition("=")[::2] for text in given)
+    for name, value in told.items():
+        if not value:
+            raise UsageError(f"--{option} {name}: has no value; give it as {example}")
+    return told
+
+
 def shapes_of(options: Options) -> dict[str, str]:
     """What --shape says by the names of inputs. Raises UsageError."""
-    told = dict(text.partition("=")[::2] for text in options.shape)
-    for name, shape in told.items():
-        if not shape:
-            raise UsageError(f"--shape {name}: has no shape; give it as pixel_values=B,3,384,384")
+    return per_input("shape", options.shape, "pixel_values=B,3,384,384")
+
+
+def inputs_of(options: Options) -> dict[str, str]:
+    """What --input says by the names of inputs. Raises UsageError."""
+    told = per_input("input", options.input, "sentences=text")
+    for name, word in told.items():
+        if word not in DECLARED:
+            raise UsageError(f"--input {name}={word}: give one of {', '.join(DECLARED)}")
     return told
 
 
@@ -133,7 +167,7 @@ def whole(endpoint: Endpoint, asked: Asked) -> Endpoint:
                 config = api.config(endpoint.model, endpoint.version)
             steps = inner_last(endpoint, steps_of(config)) if config and steps_of(config) else ()
         contract = discovered(metadata, config, asked, endpoint.model)
-        check_shapes(endpoint, contract)
+        check_inputs(endpoint, contract)
     except TargetError as error:
         raise UsageError(f"--endpoint {endpoint.name}: {error}") from error
     except RequestError as error:
@@ -141,14 +175,15 @@ def whole(endpoint: Endpoint, asked: Asked) -> Endpoint:
     return finished(endpoint, contract, steps)
 
 
-def check_shapes(endpoint: Endpoint, contract: Contract) -> None:
-    """Raises UsageError where its file gives the shape of an input that there is not."""
+def check_inputs(endpoint: Endpoint, contract: Contract) -> None:
+    """Raises UsageError where its file tells of an input that there is not."""
     names = [one.name for one in contract.inputs]
-    for name in set(endpoint.settings[ASKED].get("shape") or {}) - set(names):
-        raise UsageError(
-            f"--endpoint {endpoint.name}: field shape: its model has no input {name!r}; they are"
-            f" {', '.join(names)}"
-        )
+    for field in ("shape", "input"):
+        for name in set(endpoint.settings[ASKED].get(field) or {}) - set(names):
+            raise UsageError(
+                f"--endpoint {endpoint.name}: field {field}: its model has no input {name!r}; they are"
+                f" {', '.join(names)}"
+            )
 
 
 def finished(endpoint: Endpoint, contract: Contract, steps: Sequence[str]) -> Endpoint:

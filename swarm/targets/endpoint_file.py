@@ -46,7 +46,7 @@ INSTEAD = {"host": "give host at the top of the file", "traceparent": "give --tr
 SHAPE = re.compile(r"(?:B,)?(?:3,([1-9]\d{0,3}),([1-9]\d{0,3})|([1-9]\d{0,3}),([1-9]\d{0,3}),3)")
 SIDES = {"clip-336": 336}
 """The image size by preparation; 224 for all others."""
-ASKED = ("prepare", "output", "shape")
+ASKED = ("prepare", "output", "shape", "input")
 """What may be declared of a model; the server is asked the rest."""
 NEEDED = {
     "body": 'what a request holds, such as json = { input = ["$data_url"] }, or message = { … } over gRPC',

@@ -73,7 +73,7 @@ def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None
     except RequestError as error:
         if refuses_token(error):
             raise UsageError(f"{name}: {no_token(endpoint)}") from error
-        raise UsageError(f"{name}: {no_embedding(endpoint, error)} ({error})") from error
+        raise UsageError(f"{name}: {no_embedding(endpoint, error)} ({error}){guessed(endpoint)}") from error
 
 
 def check_kind(name: str, endpoint: Endpoint) -> None:
@@ -144,9 +144,15 @@ def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     if error.code.isdecimal() and int(error.code) in REDIRECTS:
         return "redirects requests, which a study does not follow"
     if endpoint.protocol != "http" or not error.detail.startswith("HTTP 404"):
-        return "answers, but does not embed a picture"
+        return f"answers, but does not embed a {codec_of(endpoint).endpoint.contract.item}"
     fix = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
     return f"has no POST {codec_of(endpoint).path}; {fix}"
+
+
+def guessed(endpoint: Endpoint) -> str:
+    """What of its first request nobody has declared, as sentences behind a refusal; often empty."""
+    guesses = codec_of(endpoint).endpoint.contract.guesses
+    return f". Guessed: {' '.join(guesses)}" if guesses else ""
 
 
 def first_reply(

@@ -3,6 +3,7 @@
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
 import argparse
+import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,8 +29,9 @@ from users.transport.base import Reply
 
 NAME = "probed"
 """The name of a target without one."""
-REPEATED = ("prepare", "output", "shape", "space")
-OPTIONS = ("images", "texts", "pool_mb")
+REPEATED = ("prepare", "output", "shape", "input", "space")
+SENT = ("images", "texts")
+OPTIONS = (*SENT, "pool_mb")
 ROLES = {
     "picture": "a picture's pixels",
     "jpeg": "an encoded JPEG",
@@ -88,6 +90,8 @@ def command(endpoint: str, options: Options) -> str:
     made = ["inferswarm", "run", "--endpoint", endpoint]
     for name in REPEATED:
         made += [word for value in getattr(options, name) for word in (flag(name), value)]
+    for name in SENT:
+        made += [flag(name), getattr(options, name)] if options.given(name) else []
     return shlex.join(made)
 
 
@@ -235,7 +239,8 @@ def toml_of(target: str, found: Probed) -> str:
     most = contract.max_batch
     if isinstance(found.two, Reply) and len(found.two.embeddings) != 2:
         most = 1
-    told = [f'url = "{target}"', f'space = "{endpoint.space}"', f'output = "{contract.output}"']
+    given = {"url": target, "space": endpoint.space, "output": contract.output}
+    told = [f"{field} = {quoted(text)}" for field, text in given.items()]
     told += (
         [f'prepare = "{contract.preparation.name}"']
         if any(i.role == "picture" for i in contract.inputs)
@@ -243,10 +248,19 @@ def toml_of(target: str, found: Probed) -> str:
     )
     told += [f"max_batch = {most}"] if most else ["# max_batch = 32   # most items a request"]
     shapes = [
-        f'{one.name} = "{",".join([*(["B"] if contract.batched else []), *map(str, one.shape)])}"'
+        f'{quoted(one.name)} = "{",".join([*(["B"] if contract.batched else []), *map(str, one.shape)])}"'
         for one in contract.inputs
         if all(size > 0 for size in one.shape)
     ]
     told += [f"shape = {{ {', '.join(shapes)} }}"] if shapes else []
+    roles = [
+        f'{quoted(one.name)} = "{"picture" if one.role == "jpeg" else one.role}"' for one in contract.inputs
+    ]
+    told += [f"input = {{ {', '.join(roles)} }}"]
     comments = [f"# guessed: {guess}" for guess in contract.guesses]
     return "\n".join(["# Written by inferswarm probe.", *told, *comments, ""])
+
+
+def quoted(text: str) -> str:
+    """A text, or a key, as TOML has it."""
+    return json.dumps(text, ensure_ascii=False)

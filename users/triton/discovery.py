@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from users.codecs.v2 import FLOATS, POOL
 from users.contract import PICTURES, Contract, Input, Layout, Role
@@ -28,12 +28,13 @@ from users.triton.shapes import (
     written,
 )
 
-"""The types of vectors: NumPy has no BF16."""
 IDS = ("INT32", "INT64")
-MASKS = frozenset(("BOOL", *(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))))
 VOCABULARIES: Mapping[int, int] = {77: 49_408, 64: 32_000}
 """The number of ids, by the length of a text: CLIP's, SigLIP's."""
-TEXT_WORDS = ("text", "query", "prompt", "caption")
+FEWEST_IDS = 1_000
+"""All vocabularies have more: the ids of a text of another length are below it."""
+TEXT_WORDS = ("text", "query", "prompt", "caption", "sentence", "passage", "document", "question")
+PICTURE_WORDS = ("image", "img", "picture", "photo", "pixel", "jpeg", "jpg")
 FAMILIES = {"siglip": "siglip", "dino": "dinov2", "resnet": "imagenet", "imagenet": "imagenet"}
 """Presets of how pictures are prepared, by a part of the model's name."""
 LARGEST_ITEM = 1 << 26
@@ -48,7 +49,8 @@ class Asked:
 
     `shapes`: by the names of inputs, such as `B,3,384,384`, with B for the batch. `max_batch`: the most items
     a request, where that is less than the server's; 0 for the server's. `tokenizer`: the path of a
-    tokenizer.json.
+    tokenizer.json. `inputs`: by their names what they hold, one of DECLARED. `sends`: which of pictures and
+    texts he has given of his own, where it is one of them.
     """
 
     prepare: Preparation | None = None
@@ -56,6 +58,8 @@ class Asked:
     shapes: Mapping[str, str] = field(default_factory=dict)
     max_batch: int = 0
     tokenizer: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    sends: Literal["", "picture", "text"] = ""
 
 
 class Stated(NamedTuple):
@@ -98,7 +102,8 @@ def stated_of(
     told = config or {}
     given = told.get("input") or ()
     formats = {one["name"]: str(one.get("format", "")).removeprefix("FORMAT_") for one in given}
-    spare = {one["name"] for one in given if one.get("optional")} - {*asked.shapes}
+    spare = {one["name"] for one in given if one.get("optional")}
+    spare -= {*asked.shapes, *asked.inputs}
     return Stated(
         [
             one._replace(format=formats.get(one.name, ""))
@@ -167,7 +172,10 @@ def batch_guess(stated: Stated, asked: Asked) -> str:
 
 def input_of(one: Tensor, item: tuple[int, ...], asked: Asked) -> tuple[Input, str]:
     """An input with its role, and the guess in that, if any. Raises TargetError."""
-    made, guess = picture_of(one, item) or other_of(one, item, asked.tokenizer)
+    if word := asked.inputs.get(one.name):
+        made, guess = declared_input(one, item, word, asked.tokenizer)
+    else:
+        made, guess = picture_of(one, item) or other_of(one, item, asked)
     try:
         type_of(made)
     except ValueError as error:
@@ -194,40 +202,78 @@ def picture_of(one: Tensor, item: tuple[int, ...]) -> tuple[Input, str] | None:
     return Input(one.name, one.dtype, item, "picture", layout), guess
 
 
-def other_of(one: Tensor, item: tuple[int, ...], tokenizer: str) -> tuple[Input, str]:
+def declared_input(one: Tensor, item: tuple[int, ...], word: str, tokenizer: str) -> tuple[Input, str]:
+    """An input that holds what is declared, and the guess in its layout. Raises TargetError."""
+    pixels = picture_of(one, item) if word == "picture" else None
+    if pixels:
+        return pixels
+    fits = {
+        "picture": is_text(one, item) or is_file(one.dtype, item),
+        "text": is_text(one, item),
+        "ids": is_row_of_ids(one, item),
+        "random": True,
+    }
+    if not fits.get(word, one.dtype != "BYTES"):
+        raise TargetError(f"takes {one}, which cannot hold {word}; give --input {one.name}=HOW that fits it")
+    role = cast(Role, "jpeg" if word == "picture" else word)
+    return Input(one.name, one.dtype, item, role, most=ids_below(item, tokenizer) if word == "ids" else 0), ""
+
+
+def other_of(one: Tensor, item: tuple[int, ...], asked: Asked) -> tuple[Input, str]:
     """An input that is no picture, and the guess that its role is."""
-    role, most, guess = role_of(one, item, tokenizer)
-    return Input(one.name, one.dtype, item, role, most=most), f"Input {one.name} {guess}."
+    role, most, guess = role_of(one, item, asked)
+    told = f"Input {one.name} {guess}: --input {one.name}=HOW says otherwise."
+    return Input(one.name, one.dtype, item, role, most=most), told
 
 
-def role_of(one: Tensor, item: tuple[int, ...], tokenizer: str) -> tuple[Role, int, str]:
+def role_of(one: Tensor, item: tuple[int, ...], asked: Asked) -> tuple[Role, int, str]:
     """The role of what is no picture, below which number its values are, and what is guessed in that."""
     name = one.name.lower()
-    if one.dtype == "BYTES" and item in ((), (1,), (-1,)):
-        if any(word in name for word in TEXT_WORDS):
-            return "text", 0, "is taken for a text, by its name"
-        return "jpeg", 0, "is taken for an encoded JPEG, since it is of BYTES"
+    if is_text(one, item):
+        return of_bytes(name, asked.sends)
     if is_file(one.dtype, item):
         return "jpeg", 0, "is taken for an encoded JPEG, with zeros behind the shorter ones of a batch"
-    if one.dtype in MASKS and "mask" in name:
+    if one.dtype != "BYTES" and "mask" in name:
         return "ones", 0, "is filled with ones, as a mask without padding"
-    row = one.dtype in IDS and item and math.prod(item) == item[-1]
-    if row and (tokenizer or item[-1] in VOCABULARIES):
-        return of_tokens(name, item[-1], tokenizer)
+    ids = is_row_of_ids(one, item)
+    known = ids and (asked.tokenizer or item[-1] in VOCABULARIES)
+    if one.dtype in IDS and ("token_type" in name or "segment" in name or (known and "type" in name)):
+        return "zeros", 0, "is filled with zeros, as for a single text"
+    if known and "position" in name:
+        return "random", item[-1], f"is filled with random positions below {item[-1]}"
+    if known or (ids and "input_ids" in name):
+        most = ids_below(item, asked.tokenizer)
+        sent = f", of which random ones below {most:,} are sent" if most else ""
+        return "ids", most, f"is taken for the token ids of a text{sent}"
     stated = f"{one.dtype} {written(item)}"
     return "random", 0, f"is filled with random values, since the meaning of its {stated} is unknown"
 
 
-def of_tokens(name: str, length: int, tokenizer: str) -> tuple[Role, int, str]:
-    """The role of a row of integers that is as long as a text's ids: these, or what goes with them."""
-    if "type" in name or "segment" in name:
-        return "zeros", 0, "is filled with zeros, as for a single text"
-    if "position" in name:
-        return "random", length, f"is filled with random positions below {length}"
-    if tokenizer:
-        return "ids", 0, "is taken for the token ids of a text"
-    most = VOCABULARIES[length]
-    return "ids", most, f"is taken for the token ids of a text, of which random ones below {most:,} are sent"
+def of_bytes(name: str, sends: str) -> tuple[Role, int, str]:
+    """The role of one text or file an item: by the input's name, or by what a user sends."""
+    if any(word in name for word in TEXT_WORDS):
+        return "text", 0, "is taken for a text, by its name"
+    if any(word in name for word in PICTURE_WORDS):
+        return "jpeg", 0, "is taken for an encoded JPEG, by its name"
+    if sends == "text":
+        return "text", 0, "is taken for a text, since --texts is given"
+    why = "since --images is given" if sends else "since it is of BYTES"
+    return "jpeg", 0, f"is taken for an encoded JPEG, {why}"
+
+
+def is_text(one: Tensor, item: tuple[int, ...]) -> bool:
+    """Whether an item is one string, which may also be a file."""
+    return one.dtype == "BYTES" and item in ((), (1,), (-1,))
+
+
+def is_row_of_ids(one: Tensor, item: tuple[int, ...]) -> bool:
+    """Whether an item is a row of integers, as token ids are."""
+    return one.dtype in IDS and bool(item) and math.prod(item) == item[-1]
+
+
+def ids_below(item: tuple[int, ...], tokenizer: str) -> int:
+    """Random token ids are below it; 0 where there are the tokenizer's."""
+    return 0 if tokenizer else VOCABULARIES.get(item[-1], FEWEST_IDS)
 
 
 def preparation_of(

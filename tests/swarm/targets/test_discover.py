@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from swarm.errors import UsageError
-from swarm.targets.discover import ASKED, asked_of, finished, own_endpoints, per_endpoint, with_servers
+from swarm.targets.discover import (
+    ASKED,
+    asked_of,
+    check_used,
+    finished,
+    own_endpoints,
+    per_endpoint,
+    with_servers,
+)
 from tests.swarm.options.test_parse import options
 from users.contract import Contract, Input
 from users.endpoint import Endpoint
@@ -44,6 +52,49 @@ def test_a_value_for_nobody_and_nothing_for_somebody(given: str, said: str) -> N
     assert str(caught.value) == said
 
 
+@pytest.mark.parametrize(
+    ("given", "endpoints", "known"),
+    [
+        (("nonsense",), [], "none, since files set it themselves"),
+        (("clip", "old=siglip", "new=siglip"), [OLD, NEW], "old, new"),
+        (("siglip", "clip"), [OLD], "old"),
+    ],
+)
+def test_a_value_that_applies_to_nobody(
+    given: tuple[str, ...], endpoints: list[Endpoint], known: str
+) -> None:
+    with pytest.raises(UsageError, match=f"applies to no --endpoint; those that take it are {known}"):
+        per_endpoint("prepare", given, endpoints)
+
+
+PICTURE, TEXT = Input("x", "FP32", (3, 8, 8), "picture"), Input("t", "BYTES", (1,), "text")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--shape", "y=B,3"), "--shape y: no endpoint has an input of that name; leave it out"),
+        (("--input", "y=text"), "--input y: no endpoint has an input of that name; leave it out"),
+        (("--input", "x=texts"), "--input x=texts: give one of picture, text, ids, ones, zeros, random"),
+        (("--input", "x"), "--input x: has no value; give it as sentences=text"),
+        (("--prepare", "clip"), "--prepare: no endpoint takes the pixels of a picture; leave it out"),
+    ],
+)
+def test_what_is_said_of_an_input_must_be_of_one(given: tuple[str, ...], said: str) -> None:
+    chosen = options("--endpoint", "old=v2+http://gpu:1/m", *given)
+    told = [replace(OLD, contract=Contract((TEXT,)))]
+    with pytest.raises(UsageError) as caught:
+        check_used(told, chosen)
+    assert str(caught.value) == said
+
+
+def test_a_preparation_is_of_use_to_one_endpoint() -> None:
+    of_text = options("--endpoint", "old=v2+http://gpu:1/m", "--input", "t=text", "--shape", "t=B,1")
+    check_used([replace(OLD, contract=Contract((TEXT,)))], of_text)
+    chosen = options("--endpoint", "old=v2+http://gpu:1/m", "--prepare", "clip")
+    check_used([replace(OLD, contract=Contract((one,))) for one in (TEXT, PICTURE)], chosen)
+
+
 def servers(*endpoints: Endpoint) -> list[str]:
     return [one.server for one in with_servers(endpoints)]
 
@@ -76,13 +127,23 @@ def test_whose_vectors_must_agree_is_the_models_name_or_what_options_say() -> No
 
 def test_options_win_over_what_a_file_declares_of_a_model() -> None:
     file = {"prepare": "clip", "output": "a", "shape": {"x": "B,3", "y": "B,4"}}
+    file["input"] = {"x": "text", "y": "ids"}
     own = replace(OLD, settings={ASKED: file}, contract=Contract(max_batch=4, tokenizer="t.json"))
     given = ("--endpoint", "old=v2+http://gpu:1/m")
     found = asked_of([own], options(*given))["old"]
-    assert found == Asked(CLIP, "a", {"x": "B,3", "y": "B,4"}, 4, "t.json")
-    more = ("--prepare", "siglip", "--output", "b", "--shape", "x=B,9")
+    assert found == Asked(CLIP, "a", {"x": "B,3", "y": "B,4"}, 4, "t.json", {"x": "text", "y": "ids"})
+    more = ("--prepare", "siglip", "--output", "b", "--shape", "x=B,9", "--input", "x=picture")
     found = asked_of([own], options(*given, *more))["old"]
-    assert found == Asked(PRESETS["siglip"], "b", {"x": "B,9", "y": "B,4"}, 4, "t.json")
+    inputs = {"x": "picture", "y": "ids"}
+    assert found == Asked(PRESETS["siglip"], "b", {"x": "B,9", "y": "B,4"}, 4, "t.json", inputs)
+
+
+@pytest.mark.parametrize(
+    ("texts", "images", "sends"), [("", "", ""), ("t", "", "text"), ("", "i", "picture"), ("t", "i", "")]
+)
+def test_what_is_sent_is_evidence(texts: str, images: str, sends: str) -> None:
+    given = ("--endpoint", "old=v2+http://gpu:1/m", "--texts", texts, "--images", images)
+    assert asked_of([OLD], options(*given))["old"].sends == sends
 
 
 def test_what_was_found_of_a_model_leaves_what_was_declared() -> None:

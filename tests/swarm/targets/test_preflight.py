@@ -114,6 +114,25 @@ def test_reversed_scores_are_another_order() -> None:
     check_agreement([first, replace(first, embedding=first.embedding * np.float32(1.001))], 0.999)
 
 
+def test_a_refusal_is_shown_whole_with_what_was_guessed() -> None:
+    words = f"at the beginning {'x' * 900} \x1b[31mand at the end"
+
+    def refuse(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        start("500 No", [("Content-Type", "text/plain")])
+        return [words.encode()]
+
+    contract = Contract((Input("INPUT0", "BYTES", (1,), "text"),), guesses=("Input INPUT0 is a guess.",))
+    made = Endpoint("mine", "service", "http", "text", "", codec="embed", contract=contract)
+    with serving(refuse) as address, pytest.raises(UsageError) as caught:
+        verdict(replace(made, address=address), IMAGES, print)
+    said = str(caught.value)
+    assert words.replace("\x1b", "\\x1b") in said
+    assert said.endswith("Input INPUT0 is a guess.")
+    assert " picture" not in said
+    # What was typed is shortened.
+    assert len(str(UsageError("x" * 10_000))) <= 400
+
+
 def test_a_slow_first_answer_is_announced_and_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -115,7 +115,7 @@ def test_the_order_of_scores_is_told_by_their_values(
 def test_the_file_says_what_was_found(tmp_path: Path) -> None:
     target = "triton+grpc://gpu:8001/siglip"
     found = Probed(SIGLIP, reply(FIRST), 1, reply(FIRST, SECOND), None)
-    table = {"space": "towers", "output": "embeds", "prepare": "clip"}
+    table = {"space": "towers", "output": "embeds", "prepare": "clip", "input": {"pixel_values": "picture"}}
     write(tmp_path / "a.toml", target, found)
     text = (tmp_path / "a.toml").read_text()
     shape = {"pixel_values": "B,384,384,3"}
@@ -141,3 +141,15 @@ def test_the_command_has_what_was_given_for_the_endpoint() -> None:
     said = command("a=v2+http://gpu:1/m", options(*given))
     assert said.startswith("inferswarm run --endpoint a=v2+http://gpu:1/m ")
     assert said.endswith(" --shape p=3,8,8 --shape q=1 --space 'a=x y'")
+    said = command("a=v2+http://gpu:1/m", options(*given[:2], "--texts", "/a b", "--input", "t=text"))
+    assert said.endswith(" --input t=text --texts '/a b'")
+
+
+def test_names_of_any_letters_are_written_as_toml_has_them() -> None:
+    one = Input('a "b" é.c', "BYTES", (1,), "text")
+    odd = replace(SIGLIP, space='org/m "x"', contract=replace(FOUND, inputs=(one,), output="out\\put"))
+    target = "v2+http://gpu:1/org/модель b"
+    made = tomllib.loads(toml_of(target, Probed(odd, reply(FIRST), 1, reply(FIRST, SECOND), None)))
+    assert (made["url"], made["space"], made["output"]) == (target, 'org/m "x"', "out\\put")
+    assert made["input"] == {one.name: "text"}
+    assert made["shape"] == {one.name: "B,1"}

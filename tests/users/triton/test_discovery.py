@@ -18,6 +18,14 @@ PIXELS = [("input", "FP32", [-1, 3, 224, 224])]
 PICTURE = Input("input", "FP32", (3, 224, 224), "picture", "NCHW")
 PIXELS_GUESSED = "Pixels are prepared as for clip, by default: --prepare says how."
 MANY = (("tokens", "FP32", [-1, 50, 768]), ("embeds", "FP16", [-1, 768]), ("pooled", "FP16", [-1, 768]))
+
+
+def says(guess: str) -> str:
+    """A guess of what an input holds, with the option that says otherwise."""
+    name = guess.split()[1]
+    return f"{guess}: --input {name}=HOW says otherwise."
+
+
 Stated = Sequence[tuple[str, str, list[int]]]
 Json = dict[str, Any]
 
@@ -38,10 +46,10 @@ def config(max_batch: int = 32, **formats: str) -> Json:
     return {"name": "m", "max_batch_size": max_batch, "input": given}
 
 
-def found(inputs: Stated, outputs: Stated = (VECTOR,), setting: Json | None = None, **asked: Any) -> Contract:
+def found(takes: Stated, outputs: Stated = (VECTOR,), setting: Json | None = None, **asked: Any) -> Contract:
     """Of a Triton that batches, where nothing else is said."""
     model = asked.pop("model", "m")
-    return discovered(metadata(inputs, outputs), setting or config(), Asked(**asked), model)
+    return discovered(metadata(takes, outputs), setting or config(), Asked(**asked), model)
 
 
 def refused(*arguments: Any, **more: Any) -> str:
@@ -84,13 +92,13 @@ def test_siglip_in_fp16_of_384_pixels_with_two_outputs() -> None:
     ("dtype", "shape", "why"),
     [
         ("UINT8", [-1, -1], "with zeros behind the shorter ones of a batch"),  # DALI's
-        *(("BYTES", shape, "since it is of BYTES") for shape in ([-1, 1], [-1], [-1, -1])),
+        *(("BYTES", shape, "by its name") for shape in ([-1, 1], [-1], [-1, -1])),
     ],
 )
 def test_bytes_are_a_jpeg(dtype: str, shape: list[int], why: str) -> None:
     contract = found([("image", dtype, shape)])
     assert contract.inputs == (Input("image", dtype, tuple(shape[1:]), "jpeg"),)
-    assert contract.guesses == (f"Input image is taken for an encoded JPEG, {why}.",)
+    assert contract.guesses == (says(f"Input image is taken for an encoded JPEG, {why}"),)
     assert payload_of(contract) == payload_of(replace(contract, inputs=(*contract.inputs, PICTURE))) == "jpeg"
 
 
@@ -98,9 +106,72 @@ def test_bytes_are_a_jpeg(dtype: str, shape: list[int], why: str) -> None:
 def test_bytes_are_a_text_by_their_name(name: str) -> None:
     contract = found([(name, "BYTES", [-1, 1])])
     assert contract.inputs == (Input(name, "BYTES", (1,), "text"),)
-    assert contract.guesses == (f"Input {name} is taken for a text, by its name.",)
+    assert contract.guesses == (says(f"Input {name} is taken for a text, by its name"),)
     assert contract.of_text
     assert payload_of(contract) == "text"
+
+
+SENTENCES, INPUT0 = ("sentences", "BYTES", [-1, 1]), ("INPUT0", "BYTES", [-1])
+
+
+@pytest.mark.parametrize(
+    ("one", "sends", "declared", "role"),
+    [
+        (SENTENCES, "", None, "text"),
+        (SENTENCES, "picture", None, "text"),
+        (("IMG", "BYTES", [-1, 1]), "text", None, "jpeg"),
+        (INPUT0, "text", None, "text"),
+        (INPUT0, "picture", None, "jpeg"),
+        (INPUT0, "", None, "jpeg"),
+        (INPUT0, "", "text", "text"),
+        (SENTENCES, "text", "picture", "jpeg"),
+        (("raw", "UINT8", [-1, -1]), "text", "picture", "jpeg"),
+        (("x", "FP32", [-1, 3, 8, 8]), "text", "picture", "picture"),
+        (("x", "FP32", [-1, 3, 8, 8]), "", "ones", "ones"),
+        (("x", "INT64", [-1, 128]), "", "ids", "ids"),
+        (("x", "INT64", [-1, 128]), "", "zeros", "zeros"),
+        (("mask", "INT64", [-1, 128]), "", "random", "random"),
+    ],
+)
+def test_bytes_of_any_name_are_what_is_declared_or_sent(
+    one: tuple[str, str, list[int]], sends: str, declared: str | None, role: str
+) -> None:
+    contract = found([one], sends=sends, inputs={one[0]: declared} if declared else {})
+    (made,) = contract.inputs
+    assert made.role == role
+    assert contract.of_text == (role in ("text", "ids"))
+    assert any(f"Input {made.name} " in guess for guess in contract.guesses) == (declared is None)
+
+
+@pytest.mark.parametrize(
+    ("one", "declared"),
+    [
+        (PIXELS[0], "text"),
+        (PIXELS[0], "ids"),
+        (INPUT0, "ones"),
+        (INPUT0, "ids"),
+        (("x", "INT64", [-1, 2, 77]), "ids"),
+        (("x", "FP32", [-1, 5]), "picture"),
+        (("x", "BYTES", [-1, 2]), "text"),
+    ],
+)
+def test_what_cannot_hold_what_is_declared(one: tuple[str, str, list[int]], declared: str) -> None:
+    assert f"cannot hold {declared}; give --input {one[0]}=HOW" in refused([one], inputs={one[0]: declared})
+
+
+@pytest.mark.parametrize("length", [5, 77, 128, 512])
+@pytest.mark.parametrize("dtype", ["INT32", "INT64"])
+def test_what_goes_with_ids_is_never_random(dtype: str, length: int) -> None:
+    names = ("input_ids", "attention_mask", "token_type_ids", "segment_ids")
+    contract = found([(name, dtype, [-1, length]) for name in names])
+    assert [one.role for one in contract.inputs] == ["ids", "ones", "zeros", "zeros"]
+    assert contract.inputs[0].most == {77: 49_408}.get(length, 1_000)
+    assert contract.of_text
+
+
+def test_masks_of_numbers_are_ones_too() -> None:
+    contract = found([*PIXELS, ("pixel_mask", "FP32", [-1, 224, 224]), ("words_mask", "BYTES", [-1, 2])])
+    assert [one.role for one in contract.inputs] == ["picture", "ones", "random"]
 
 
 def test_a_picture_with_a_text() -> None:
@@ -121,10 +192,12 @@ def test_a_text_tower() -> None:
         Input("position_ids", "INT32", (77,), "random", most=77),
     )
     assert contract.guesses == (
-        "Input input_ids is taken for the token ids of a text, of which random ones below 49,408 are sent.",
-        "Input attention_mask is filled with ones, as a mask without padding.",
-        "Input token_type_ids is filled with zeros, as for a single text.",
-        "Input position_ids is filled with random positions below 77.",
+        says(
+            "Input input_ids is taken for the token ids of a text, of which random ones below 49,408 are sent"
+        ),
+        says("Input attention_mask is filled with ones, as a mask without padding"),
+        says("Input token_type_ids is filled with zeros, as for a single text"),
+        says("Input position_ids is filled with random positions below 77"),
     )
     assert payload_of(contract) == "text"
 
@@ -133,7 +206,7 @@ def test_a_tokenizer_says_the_ids_of_a_text_of_any_length() -> None:
     contract = found([("ids", "INT64", [-1, -1])], shapes={"ids": "B,128"}, tokenizer="tokenizer.json")
     assert contract.inputs == (Input("ids", "INT64", (128,), "ids"),)
     assert contract.tokenizer == "tokenizer.json"
-    assert contract.guesses == ("Input ids is taken for the token ids of a text.",)
+    assert contract.guesses == (says("Input ids is taken for the token ids of a text"),)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +229,7 @@ def test_what_is_no_picture(dtype: str, shape: list[int], role: str, most: int) 
     assert (one.shape, one.role, one.layout, one.most) == (tuple(shape[1:]), role, "", most)
     assert payload_of(contract) == ("text" if role == "ids" else "random")
     stated = f"{dtype} [{','.join(map(str, shape[1:]))}]"
-    guessed = f"Input x is filled with random values, since the meaning of its {stated} is unknown."
+    guessed = says(f"Input x is filled with random values, since the meaning of its {stated} is unknown")
     assert role == "ids" or contract.guesses == (guessed,)
 
 
@@ -204,8 +277,12 @@ def test_numpy_has_no_bf16() -> None:
 def test_inputs_that_may_be_left_out() -> None:
     told = config(input="NCHW", scale="NONE")
     told["input"][1]["optional"] = True
-    for shapes, names in (({}, ["input"]), ({"scale": "B,1"}, ["input", "scale"])):
-        contract = found([PIXELS[0], ("scale", "FP32", [-1, 1])], setting=told, shapes=shapes)
+    for more, names in (
+        ({}, ["input"]),
+        ({"shapes": {"scale": "B,1"}}, ["input", "scale"]),
+        ({"inputs": {"scale": "ones"}}, ["input", "scale"]),
+    ):
+        contract = found([PIXELS[0], ("scale", "FP32", [-1, 1])], setting=told, **more)
         assert [one.name for one in contract.inputs] == names
 
 

@@ -64,7 +64,7 @@ def are_algorithms(value: object) -> bool:
 
 def are_inputs(value: object) -> bool:
     """Whether it is a table that says what inputs hold."""
-    return is_table(value) and all(one in DECLARED for one in value.values())
+    return isinstance(value, dict) and all(one in DECLARED for one in value.values())
 
 
 def like(form: str | re.Pattern[str], what: str) -> Rule:

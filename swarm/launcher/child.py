@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from reports.format import plain_lines
+from reports.ledger.records import MOST_WORKERS
 from swarm.errors import UsageError
 from swarm.hosts.host import ROOT
 from swarm.hosts.hosts_file import HostSpec
@@ -64,8 +65,15 @@ def environment() -> dict[str, str]:
 
 
 def spread(specs: Sequence[HostSpec], workers: int) -> list[int]:
-    """How many workers each host runs: its own number, else evenly. UsageError where one would have none."""
+    """How many workers each host runs: its own number, else evenly.
+
+    Raises UsageError where a host would have none, or all would have more than a study's ledger takes.
+    """
     counts = [spec.workers or 0 for spec in specs]
+    if max(workers, sum(counts)) > MOST_WORKERS:
+        raise UsageError(
+            f"--workers: a study has at most {MOST_WORKERS:,} workers, by all hosts together; give fewer"
+        )
     free = [index for index, count in enumerate(counts) if not count]
     left = workers - sum(counts)
     if left < len(free) or (left and not free):

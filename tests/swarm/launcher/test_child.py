@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from reports.ledger.records import MOST_WORKERS
 from swarm.errors import UsageError
 from swarm.hosts.host import OWN_SUPERVISOR
 from swarm.hosts.hosts_file import HostSpec, hosts_named
@@ -43,6 +44,17 @@ def test_workers_that_no_host_takes(specs: list[HostSpec], workers: int, sentenc
     with pytest.raises(UsageError) as caught:
         spread(specs, workers)
     assert str(caught.value) == sentence
+
+
+def test_no_more_workers_than_a_ledger_takes() -> None:
+    for specs, workers in (
+        ([HostSpec("all", "local")], MOST_WORKERS + 1),
+        ([HostSpec("all", "local")], 10**400),
+        ([HostSpec("all", "local", workers=MOST_WORKERS + 1)], MOST_WORKERS + 1),
+    ):
+        with pytest.raises(UsageError, match="a study has at most 2,000 workers"):
+            spread(specs, workers)
+    assert spread([HostSpec("all", "local")], MOST_WORKERS) == [MOST_WORKERS]
 
 
 def test_a_study_says_how_many_workers_it_wants() -> None:

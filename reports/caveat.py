@@ -125,7 +125,8 @@ KINDS = {
         "no request succeeded",
     ),
     "client-bound": CaveatKind(
-        "Add workers or hosts, or lower the load: this is the client's speed, not the server's.",
+        "Where it had no core, give the client cores or a host of its own; else add workers or hosts, or "
+        "lower the load: this is the client's speed, not the server's.",
         Trait.TAINTS | Trait.OF_CLIENT,
         "the client was the limit",
     ),
@@ -176,6 +177,12 @@ KINDS = {
         Trait.TAINTS,
         "the server was warming up",
     ),
+    "disturbed": CaveatKind(
+        "Stop the other processes, or give the server cores of its own, and run again: the cell's figures "
+        "are of the repeats without them.",
+        Trait.TAINTS,
+        "other processes took the cores",
+    ),
     "failures": CaveatKind(
         "Look at the kinds: the percentiles cover only the requests that succeeded.",
         Trait.TAINTS | Trait.IS_BOUNDED | Trait.BY_STOPPING,
@@ -217,6 +224,10 @@ KINDS = {
     "littles-law": CaveatKind(
         "Fewer requests in flight than users: the client itself spent time between requests, so check its "
         "CPU and its event loop. More: look for a clock that jumped or results that were lost."
+    ),
+    "others-cpu": CaveatKind(
+        "Stop the other processes, or give client and server cores of their own: the figures are of what was "
+        "left to them."
     ),
     "out-of-range": CaveatKind(
         "Look for a clock that jumped or a request that hung; such values were clamped."

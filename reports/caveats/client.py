@@ -7,18 +7,25 @@ from typing import Any
 from reports.caveat import Caveat, caveat
 from reports.fold.health import ClientHealth
 from reports.fold.windows import Arrivals, Offered, Windows
-from reports.format import digits, ms
+from reports.format import digits, ms, plural
 from reports.histogram.percentiles import Distribution
+from reports.summary.summary import Summary
 
 BUSY_PCT = 90
 """Of one core: a worker is one process that runs Python on one core."""
 LAG_SHARE, LEAST_LAG_NS = 0.2, 2_000_000
 """A lag at p95 that could be a fifth of the latency there, and is more than the scheduler's grain."""
+AWAITED_SHARE = 0.5
+"""Of a loop's lag: most of it is then no block."""
 OVERSLEPT_SHARE = 0.05
 """Of the requests sent: then the p95 of the send delay is the generator's own."""
 LATE_SHARE = 0.01
 RATE_SHARE = 0.01
 POISSON_SIGMAS = 3
+HOST_BUSY_PCT = 90
+"""Of all cores: what runs there then waits for one."""
+OTHERS_SHARE, LEAST_OTHERS_CORES = 0.1, 0.25
+"""Of the host's cores, and of one: what needs all that there is becomes slower by as much."""
 EXHAUSTED = "exhausted"
 """The kind of failure that is the client's machine's own."""
 
@@ -51,6 +58,18 @@ def client_caveats(
         yield caveat("out-of-range", f"values below 0 or above an hour: {', '.join(outside)}")
 
 
+def taken_by_others(run: Summary) -> Iterator[Caveat]:
+    """The caveat of a host whose cores were all in use, many of them by neither client nor server."""
+    least = max(LEAST_OTHERS_CORES, OTHERS_SHARE * (run.host_cores or 0))
+    if run.others_cpu is None or run.others_cpu.cores < least or (run.host_cpu_pct or 0) < HOST_BUSY_PCT:
+        return
+    of = "cores were" if run.host_cores is None else f"{plural(run.host_cores, 'core')} were"
+    yield caveat(
+        "others-cpu",
+        f"other processes took {run.others_cpu}, and the host's {of} {digits(run.host_cpu_pct or 0)} % busy",
+    )
+
+
 def own_slowness(fit: ClientHealth, latency: Distribution) -> list[str]:
     """Why the generator itself may be what is slow, whatever the load; none where it is well."""
     return [*_busy(fit), *_lagging(fit, latency)]
@@ -66,6 +85,21 @@ def _busy(fit: ClientHealth) -> Iterator[str]:
 
 
 def _lagging(fit: ClientHealth, latency: Distribution) -> Iterator[str]:
+    yield from _late(fit, latency)
+    if any(_late(fit, latency)) and waits_make_lag(fit):
+        yield f"it was ready to run and had no core {digits(fit.cpu_wait_pct or 0.0)} % of the time"
+
+
+def waits_make_lag(fit: ClientHealth) -> bool:
+    """Whether an event loop lagged because it waited for a core, and not because something blocked it.
+
+    All of a loop's lag that is such a wait is in the kernel's count of them, and so are waits that no look at
+    the loop met: where these come to half of the lag or more, it is what to see to.
+    """
+    return fit.lag_awaited is not None and fit.lag_awaited >= AWAITED_SHARE
+
+
+def _late(fit: ClientHealth, latency: Distribution) -> Iterator[str]:
     if lags(fit.loop_lag_p95_ns, latency.any_p95_ns):
         beside = f"beside a latency of {ms(latency.any_p95_ns)} ms"
         yield f"worker {fit.most_lagging}'s event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95, {beside}"

@@ -11,6 +11,7 @@ from math import exp, log, sqrt
 import numpy as np
 
 from reports.caveat import Caveat, caveat
+from reports.caveats.client import LEAST_OTHERS_CORES
 from reports.format import digits, listed, milliseconds
 from reports.ledger.ledger import Tag
 from reports.summary.blocks import RunBlocks
@@ -30,7 +31,7 @@ LEAST_AGREEING = 2
 """Repeats that must agree before the one that does not is called the odd one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RepeatLevel:
     """The log mean latency of a run's slices in order."""
 
@@ -45,7 +46,17 @@ class RepeatLevel:
     @property
     def ms(self) -> str:
         """In milliseconds."""
-        return milliseconds(exp(self.mean) / 1e6)
+        return f"{milliseconds(exp(self.mean) / 1e6)} ms"
+
+    @property
+    def others(self) -> float:
+        """Cores that other processes took; 0 where that is not known."""
+        return self.run.others_cpu.cores if self.run.others_cpu else 0.0
+
+    @property
+    def beside_others(self) -> bool:
+        """Whether those were many of full cores."""
+        return any(doubt.code == "others-cpu" for doubt in self.run.caveats)
 
 
 def compare_repeats(runs: Sequence[Summary], blocks: Mapping[Tag, RunBlocks]) -> list[Summary]:
@@ -67,15 +78,23 @@ def _logs(blocks: RunBlocks) -> Floats:
 
 
 def _doubted(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat, ...]]]:
-    """The runs of a cell that are doubted: the first where it was slower and all others agree, else all."""
+    """The runs of a cell that are doubted: those beside other processes where the rest agree; or the first
+    where it was slower and all others agree; else all.
+    """
     if not differ(levels):
         return []
+    least = min(one.others for one in levels)
+    loud = [one for one in levels if one.beside_others and one.others - least >= LEAST_OTHERS_CORES]
+    quiet = [one for one in levels if one not in loud]
+    if loud and not differ(quiet):
+        text = f"it took {{}} on average beside other processes ({{}}), without them {_listed(quiet)}"
+        return [(one.run, (caveat("disturbed", text.format(one.ms, one.run.others_cpu)),)) for one in loud]
     first, *others = sorted(levels, key=lambda one: one.run.repeat)
     means = [one.mean for one in others]
     gap = first.mean - max(means)
     if len(others) >= LEAST_AGREEING and not differ(others) and gap > max(LEAST_DIFFERENCE, np.ptp(means)):
         times = digits(exp(first.mean - float(np.mean(means))))
-        took = f"repeat {first.run.repeat} took {first.ms} ms on average, later ones {_listed(others)}"
+        took = f"repeat {first.run.repeat} took {first.ms} on average, later ones {_listed(others)}"
         text = f"{took}, which agree: {times} times as long, so it was still warming up"
         return [(first.run, (caveat("warming-up", text),))]
     times = digits(exp(max(one.mean for one in levels) - min(one.mean for one in levels)))
@@ -84,7 +103,7 @@ def _doubted(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat,
 
 
 def _listed(levels: Sequence[RepeatLevel]) -> str:
-    return f"{listed([one.ms for one in levels])} ms"
+    return listed([one.ms for one in levels])
 
 
 def differ(levels: Sequence[RepeatLevel]) -> bool:

@@ -58,6 +58,8 @@ class ClientHealth:
     loop_lag_p99_ns: float | None = None
     most_lagging: str = ""
     """By p95: of the fifty looks in a second, too few lie beyond p99."""
+    lag_awaited: float | None = None
+    """How long that worker's loop waited for a core, in parts of all its lag."""
     gc_max_ns: int | None = None
     in_flight: float | None = None
     lock_wait_ns: float | None = None
@@ -128,6 +130,12 @@ class HealthSums:
     def lag_ns(self, percent: float, least: int = 1) -> float | None:
         """A percentile of the loop's lag, from so many looks on."""
         return percentiles_ns(self.lag, [percent])[0] if self.lag.total >= least else None
+
+    @property
+    def lag_awaited(self) -> float | None:
+        """Waits for a core over the sum of the lag; a wait that no look met is in the first only."""
+        lag_ns = float(middles_ns(self.lag.indices) @ self.lag.counts)
+        return self.waited.amount / lag_ns if self.waited.weight and lag_ns else None
 
     @property
     def delay_ns(self) -> float | None:
@@ -225,6 +233,7 @@ class Health:
             loop_lag_p95_ns=lag_ns,
             loop_lag_p99_ns=self.worst_lag_ns,
             most_lagging=most_lagging,
+            lag_awaited=self.workers[most_lagging].lag_awaited if most_lagging else None,
             gc_max_ns=self.gc_max_ns,
             in_flight=in_flight,
             lock_wait_ns=self._greatest(lambda worker: worker.taken["lock_wait_ns"].mean)[1],

@@ -8,6 +8,7 @@ from sys import intern
 from typing import Any
 
 from reports.caveat import Caveat, caveat
+from reports.fold.health import SECOND_NS
 from reports.fold.records import epoch_s
 from reports.fold.replicas import Seen
 from reports.fold.server_facts import CpuReadings
@@ -15,10 +16,48 @@ from reports.ledger.ledger import Record
 from reports.machines.gpus import Gpus, GpuSums, GpuUse, ServersGpus, in_use, mean, of_all, together
 
 HOUR_S = 3600
+LEAST_NAMED_CORES = 0.05
 COUNTED_S = 3
 """Between the first and the last reading of a counter that a mean is taken by."""
 COUNTERS = ("server", "pending_requests", "host")
 """What of a sample is counted from a start on."""
+
+
+@dataclass(frozen=True)
+class OthersUse:
+    """Cores that processes took which are neither the study's nor the server's: all, and some by name."""
+
+    cores: float
+    named: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        """1.5 cores (yes 1.2, python3 0.3)."""
+        told = ", ".join(f"{name} {cores:.2g}" for name, cores in self.named if cores >= LEAST_NAMED_CORES)
+        return f"{self.cores:.2g} cores{f' ({told})' if told else ''}"
+
+
+class OthersSums:
+    """What others took between the first look and the last; each tells what it was since the one before."""
+
+    def __init__(self) -> None:
+        self._taken_ns = Counter[str]()
+        self._looks = list[int]()
+        """The seconds of the first and the last."""
+
+    def add(self, second: int, taken_ns: Mapping[str, int]) -> None:
+        """Takes in a look."""
+        if self._looks:  # the first one tells of time before it
+            self._taken_ns.update(taken_ns)
+        self._looks = [*self._looks[:1], second]
+
+    @property
+    def found(self) -> OthersUse | None:
+        """None of fewer than two looks."""
+        span_ns = (self._looks[-1] - self._looks[0]) * SECOND_NS if self._looks else 0
+        if not span_ns:
+            return None
+        named = tuple((name, ns / span_ns) for name, ns in self._taken_ns.most_common())
+        return OthersUse(sum(cores for _, cores in named), named)
 
 
 class Readings:
@@ -26,6 +65,7 @@ class Readings:
 
     def __init__(self, samples: Iterable[Record] = ()) -> None:
         self._cpu = array("d")
+        self._others = OthersSums()
         self._of_server, self._mark = ServersGpus(), ""
         self._forget_gpus()
         for sample in samples:
@@ -58,6 +98,8 @@ class Readings:
         if of_all(gpus, "energy_j"):
             self._add_energy(sample["second"], {gpu.get("id"): gpu["energy_j"] for gpu in gpus})
         self._cpu.extend(_known(host.get("cpu_pct")))
+        if (taken_ns := sample.get("others_ns")) is not None:
+            self._others.add(sample["second"], taken_ns)
         self._most_bytes = [max(known)] if (known := [*self._most_bytes, *_known(now.memory_bytes)]) else []
         self._slowest_mhz = [min(known)] if (known := [*self._slowest_mhz, *_known(now.sm_clock_mhz)]) else []
         self._came_or_went |= bool(gpus) and self._gpus not in (0, len(gpus))
@@ -101,6 +143,11 @@ class Readings:
     def host_cpu_pct(self) -> float | None:
         """The mean of the master's machine, in percent of all its cores; None where untold."""
         return mean(self._cpu)
+
+    @property
+    def others(self) -> OthersUse | None:
+        """What other processes of the master's machine took; None where untold."""
+        return self._others.found
 
     @property
     def gpus(self) -> int | None:

@@ -35,6 +35,7 @@ WHOLE = {
 COUNTS = {
     "window": ("failures", "failure_codes", "refused_for", "server_ns", "out_of_range"),
     "path": ("http2",),
+    "sample": ("others_ns",),
 }
 """Fields that hold a whole number for each of some names."""
 WHOLE_OF_GPU = (

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from reports.caveat import Trait
-from reports.caveats.client import BUSY_PCT, lags
+from reports.caveats.client import BUSY_PCT, lags, waits_make_lag
 from reports.fold.records import ratio
-from reports.format import digits, ms
+from reports.format import digits, ms, plural
 from reports.limit import Limit
 from reports.limits.shares import at_least, has_caveat, server_share, service_ns, total
 from reports.summary.summary import Summary
@@ -68,10 +68,13 @@ def client_loop(run: Summary) -> Limit | None:
     """A worker's event loop came late although there was CPU for it.
 
     Where waits for a core account for the lag, they cost no more than their share of the time, which
-    `client_cpu` has found to be small: the highest percentiles suffer, but it is not the limit.
+    `client_cpu` has found to be small: the highest percentiles suffer, but it is not the limit. Where they
+    are seen to make the lag and requests suffer all the same, nothing blocks the loop but the want of a core.
     """
     if not held_up(run) or (_waits_account_for_lag(run) and not stops_long(run)) or _codec_holds(run):
         return None
+    if waits_make_lag(run.generator):
+        return Limit("client-cpu", "; ".join([*_cpu_said(run), *lag_said(run)]), _advice(run))
     bound_by = [caveat.text for caveat in run.caveats if caveat.code == "client-bound"]
     said = [*(lag_said(run) or bound_by), *_cpu_said(run)]
     if _waits_for_lock(run):
@@ -187,6 +190,9 @@ def cpu_said(run: Summary, least_wait_pct: float = 0) -> Iterator[str]:
 
 
 def _cpu_said(run: Summary) -> Iterator[str]:
+    if run.local and waits_make_lag(run.generator):
+        cores = "cores" if run.host_cores is None else plural(run.host_cores, "core")
+        yield f"client and server share the host's {cores}"
     yield from cpu_said(run)
     yield from _lock_said(run)
     pressure_pct = run.generator.pressure_pct
@@ -229,6 +235,8 @@ def _percent(part: float | None, whole: float | None) -> str:
 
 
 def _advice(run: Summary) -> str:
+    if waits_make_lag(run.generator) and run.local:
+        return "Give the client cores of its own (taskset, cpusets), or a host of its own."
     if total(run.generator.cpu_wait_pct) > total(run.generator.worker_cpu_pct) or starved(run):
         return "Stop what else computes on the client's host, or give the client a host with free cores."
     if held_up(run) and locked_out(run):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from reports.caveats.client import BUSY_PCT
 from reports.format import digits, ms
-from reports.limit import Limit
+from reports.limit import UNKNOWN, Limit
 from reports.limits.client import (
     LOOK_NS,
     cpu_said,
@@ -110,6 +110,15 @@ def server_stolen(run: Summary) -> Limit | None:
         return None
     said = [_stolen_said("the server's", cpu.stolen_pct), *_server_said(run)]
     return Limit("cpu-stolen", "; ".join(said), DEDICATED_HOST_ADVICE)
+
+
+def others_on_cores(run: Summary) -> Limit | None:
+    """Other processes had many of the full cores of a server's host, so that its own limit is not seen."""
+    taken = next((doubt for doubt in run.caveats if doubt.code == "others-cpu"), None)
+    if taken is None or not run.local or not run.facts.computes or full_gpu(run):
+        return None
+    why = f"{taken.text}: what the server would do without them is not known"
+    return Limit(UNKNOWN, why, "Stop these processes, or give the server cores or a host of its own.")
 
 
 def _suffers(run: Summary, taken_pct: float, runs_out: bool = False) -> bool:

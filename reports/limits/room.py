@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from reports.caveats.client import HOST_BUSY_PCT
 from reports.fold.records import ratio
 from reports.format import digits, ms, plural
 from reports.limit import UNKNOWN, Limit
 from reports.limits.client import cpu_said, used_pct
 from reports.limits.path import near_least, shares_connections, shows_room
-from reports.limits.server import HOST_BUSY_PCT, exhausted
+from reports.limits.server import exhausted
 from reports.limits.shares import (
     HOST_ADVICE,
     MOST,

@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterator
 
 from reports.caveat import Trait
 from reports.caveats.attribution import UNEXPLAINED_SHARE
+from reports.caveats.client import HOST_BUSY_PCT
 from reports.format import digits, ms
 from reports.limit import UNKNOWN, Limit
 from reports.limits.batching import slow_shape
 from reports.limits.client import AWAITED_PCT, client_cpu, client_loop, client_ports
-from reports.limits.cpu import client_stolen, client_throttled, server_stolen, server_throttled
+from reports.limits.cpu import (
+    client_stolen,
+    client_throttled,
+    others_on_cores,
+    server_stolen,
+    server_throttled,
+)
 from reports.limits.ends import downlink, handshake, nagle, server_intake
 from reports.limits.http2 import http2_window, streams
 from reports.limits.path import (
@@ -26,7 +33,6 @@ from reports.limits.path import (
 from reports.limits.refusals import rate_limited, refused_untold, server_full
 from reports.limits.room import offered_load, room_unseen, think_time, untold_part
 from reports.limits.server import (
-    HOST_BUSY_PCT,
     queue_untold,
     server_cold,
     server_compute,
@@ -228,6 +234,8 @@ RULES: tuple[Rule, ...] = (
     few_connections,
     downlink,
     nagle,
+    # A server whose cores others took looks as one that computes for longer.
+    others_on_cores,
     server_preprocess,
     server_queue,
     server_compute,

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from math import inf
 
 from reports.caveats.attribution import COLD_SHARE
+from reports.caveats.client import HOST_BUSY_PCT
 from reports.fold.server import EnsembleStep
 from reports.format import digits, ms
 from reports.limit import UNKNOWN, Limit
@@ -43,7 +44,6 @@ DELAY_TIMES = 1.5
 """Of the batching delay: a longer wait is one for an instance."""
 CHANCE_TIMES = 2.0
 """Of the mean wait that chance makes: in a short run, or with very uneven executions, it is up to so long."""
-HOST_BUSY_PCT = 90
 BEFORE_THE_MODEL = ("decode", "preprocess")
 MORE_INSTANCES = "Give the model more instances (instance_group), a larger batch, or a faster device."
 UNTRIED = (

@@ -8,7 +8,7 @@ from typing import Any
 from reports.backend_facts import facts_of, model_of
 from reports.caveat import Caveat, caveat
 from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
-from reports.caveats.client import client_caveats
+from reports.caveats.client import client_caveats, taken_by_others
 from reports.caveats.drift import drift_caveats
 from reports.caveats.gpu import gpu_caveats
 from reports.caveats.run import littles_law, random_input, run_caveats, varying_load
@@ -69,7 +69,9 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     said = (*axis_caveats(whole, links), *random_input(inputs), *littles_law(whole, run.drained))
     # A server that was started by the study runs on the master's machine; older headers tell no more.
     local = about.get("local", True if about.get("embedded") else None)
-    return attributed(replace(whole, cost=cost, local=local, caveats=(*whole.caveats, *said)))
+    cores = ((header.get("fingerprint") or {}).get("cpu") or {}).get("cores")
+    placed = replace(whole, cost=cost, local=local, host_cores=cores)
+    return attributed(replace(placed, caveats=(*whole.caveats, *said, *taken_by_others(placed))))
 
 
 def _named(planned: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,6 +117,7 @@ def _parts(run: RunRecords, status: str, note: str, slo: str) -> dict[str, Any]:
         "client_cpu": run.health.cpu_of(run.workers, counted.finished),
         "per_worker": worker_shares(run),
         "host_cpu_pct": readings.host_cpu_pct,
+        "others_cpu": readings.others,
         "gpu": readings.over,
         "gpus": readings.gpus,
         "each_gpu": readings.each_gpu,

@@ -8,7 +8,7 @@ from reports.backend_facts import NO_FACTS, BackendFacts
 from reports.caveat import Caveat
 from reports.fold.health import ClientCpu, ClientHealth
 from reports.fold.path import Path
-from reports.fold.samples import Cost
+from reports.fold.samples import Cost, OthersUse
 from reports.fold.server import ServerSide
 from reports.fold.server_facts import Memory, ServerCpu, Serving, Trace
 from reports.fold.windows import Arrivals, ClientPhases, RequestCounts
@@ -66,9 +66,9 @@ class Summary(CellFields, Axes):
     `latency`, `service` and `send_delay` are of successes, `failed` and `timeout` of requests that failed.
     Phases, `network_ns`, `unexplained_ns` and the server's parts are means per request, which
     docs/attribution.md defines: `network_ns` is what is proven; it may be as much as `network_most_ns`, and
-    the difference counts as unexplained. `client_cpu` is what one request cost all workers; `host_cpu_pct`
-    is of the master's machine, `gpu` of as many `gpus` as were sampled. `shed` are requests that the server
-    itself counted as refused in the measure phase.
+    the difference counts as unexplained. `client_cpu` is what one request cost all workers. Of the master's
+    machine are `host_cpu_pct`, `host_cores` and `others_cpu`, what other processes took; `gpu` is of as many
+    `gpus` as were sampled. `shed` are requests that the server itself counted as refused.
     """
 
     cell: str
@@ -105,6 +105,8 @@ class Summary(CellFields, Axes):
     per_worker: tuple[WorkerShare, ...] = ()
     classes: tuple[ClassFigures, ...] = ()
     host_cpu_pct: float | None = None
+    host_cores: int | None = None
+    others_cpu: OthersUse | None = None
     gpu: Gpus = field(default_factory=Gpus)
     gpus: int | None = None
     each_gpu: tuple[GpuUse, ...] = ()

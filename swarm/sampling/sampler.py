@@ -13,6 +13,7 @@ from swarm.clock import wall_s
 from swarm.sampling.gpus import LocalGpus, find_nvml
 from swarm.sampling.kubernetes import Cluster, no_counters
 from swarm.sampling.machine import HostSampler, ServerCpuTime
+from swarm.sampling.processes import OthersCpu
 from users.backends.asking import metrics_reader, page_reader
 from users.backends.registry import backend_of
 from users.endpoint import Endpoint
@@ -94,6 +95,8 @@ def open_sources(
         if url := metrics.get(endpoint.shares) or endpoint.settings.get("metrics"):
             reads["metrics"] = stack.enter_context(metrics_reader(url, endpoint, GIVE_UP_S))
         reads |= stack.enter_context(gpus.exporter())
+        port = endpoint.port if endpoint.name in gpus.here and not pid else None
+        reads["others"] = OthersCpu(port, gpus.pids.values()).read
         reads["host"] = (HostSampler(traffic=lambda: None) if namespace else HostSampler()).read
         yield reads
 

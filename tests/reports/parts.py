@@ -14,7 +14,7 @@ OF_PART = {
     "decode_ns",
     "generator": "worker_cpu_pct loop_cpu_pct cpu_wait_pct awake_pct loop_delay_ns loop_lag_p95_ns "
     "loop_lag_p99_ns gc_max_ns in_flight lock_wait_ns cpu_quota throttled_pct "
-    "used_up_pct stolen_pct pressure_pct",
+    "used_up_pct stolen_pct pressure_pct lag_awaited",
     "cost": "images_per_usd joules_per_image",
 }
 PREFIXED = {

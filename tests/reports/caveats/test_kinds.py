@@ -30,6 +30,7 @@ GRAVEST_FIRST = {
     "regime-change": "the server's speed changed",
     "drift": "latency drifted",
     "warming-up": "the server was warming up",
+    "disturbed": "other processes took the cores",
     "failures": "requests failed",
 }
 """All that invalidate a run, and in short why."""

@@ -3,16 +3,20 @@
 from dataclasses import replace
 from math import log
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
 
+from reports.caveats.client import taken_by_others
 from reports.caveats.repeats import RepeatLevel, compare_repeats, differ
+from reports.fold.samples import OthersUse
 from reports.fold.windows import Results
 from reports.histogram.codec import decoded, encoded_ns
+from reports.limits.rules import limit_of
 from reports.summary.blocks import RunBlocks
 from reports.summary.summary import Summary, codes
-from tests.reports.limit_runs import HEALTHY
+from tests.reports.limit_runs import HEALTHY, at_server
 
 MS = 1_000_000
 NOISE = np.random.default_rng(7).normal(size=(2_000, 3, 12))
@@ -98,3 +102,50 @@ def test_alike_repeats_are_hardly_ever_called_different(correlation: float, spre
 def test_repeats_that_differ_by_twice_are_found_through_noise() -> None:
     found = [differ(levels(0.1 * each, 10, 20, 10)) for each in NOISE]
     assert sum(found) > 0.99 * len(found)
+
+
+def beside(cores: float) -> dict[str, Any]:
+    taken = OthersUse(cores, (("yes", cores),))
+    run = replace(HEALTHY, others_cpu=taken, host_cpu_pct=99.0, host_cores=2)
+    return {"others_cpu": taken, "caveats": tuple(taken_by_others(run))}
+
+
+def test_repeats_beside_other_processes_are_left_out_where_the_rest_agree() -> None:
+    def judged(*repeats: tuple[float, float]) -> list[str]:
+        runs = [replace(HEALTHY, repeat=at, **beside(cores)) for at, (_, cores) in enumerate(repeats, 1)]
+        made = {(run.cell, run.repeat): blocks(ms) for run, (ms, _) in zip(runs, repeats, strict=True)}
+        return [codes(run) for run in compare_repeats(runs, MappingProxyType(made))]
+
+    loud = "others-cpu, disturbed"
+    assert judged((84, 0), (255, 1.5), (84, 0), (250, 1.4)) == ["", loud, "", loud]
+    assert judged((84, 0), (255, 1.5)) == ["", loud], "of two it is known which one was disturbed"
+    assert judged((255, 1.5), (84, 1.5)) == [f"others-cpu, {DIFFER}"] * 2, "others took as much of both"
+    assert judged((84, 0.2), (255, 0.5), (84, 0.24)) == ["", loud, ""]
+    assert judged((84, 0), (86, 1.5)) == ["", "others-cpu"], "they did not matter"
+    assert judged((10, 0), (84, 0), (255, 1.5)) == [DIFFER, DIFFER, f"others-cpu, {DIFFER}"]
+
+
+@pytest.mark.parametrize(
+    ("others", "busy_pct", "cores", "said"),
+    [
+        *((0.25, 90.0, 2, True), (0.24, 90.0, 2, False), (0.25, 89.9, 2, False), (1.5, 99.0, None, True)),
+        *((6.4, 99.0, 64, True), (6.3, 99.0, 64, False)),
+    ],
+)
+def test_what_others_take_of_a_full_host(
+    others: float, busy_pct: float, cores: int | None, said: bool
+) -> None:
+    taken = OthersUse(others, (("yes", others), ("few", 0.01)))
+    run = replace(HEALTHY, others_cpu=taken, host_cpu_pct=busy_pct, host_cores=cores)
+    found = list(taken_by_others(run))
+    assert [one.code for one in found] == ["others-cpu"] * said
+    assert all("yes" in one.text and "few" not in one.text for one in found)
+
+
+def test_the_servers_compute_is_not_named_where_others_had_its_cores() -> None:
+    run = at_server(0.1, 90, 100, server_busy=0.95, host_cores=2, host_cpu_pct=99.0, **beside(1.5))
+    busy = replace(run, facts=replace(run.facts, computes=True))
+    assert [limit.code for limit in (limit_of(busy), limit_of(replace(busy, local=False))) if limit] == [
+        "inconclusive",
+        "server-compute",
+    ]

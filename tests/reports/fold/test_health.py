@@ -67,6 +67,7 @@ def test_each_figure_is_of_the_worker_that_fared_worst_and_over_the_time_that_te
         used_up_pct=40.0,
         stolen_pct=9.0,  # of half a core's time at least; 8 of w0, of all that was wanted
         pressure_pct=30.0,
+        lag_awaited=pytest.approx(0.6, rel=1e-3),
     )
     assert (found.used_ns, found.in_flight) == (0.9 * 250 * MS + 0.5 * 750 * MS + 0.7 * 1_000 * MS, 8)
     lag_ns = pytest.approx(40 * MS, rel=1e-3)

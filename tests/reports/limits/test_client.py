@@ -45,6 +45,10 @@ NOT_YIELDING = (
         # At each look after 20 ms it was late by 2.5 ms on average: a tenth of the time.
         ("client-loop", {"loop_lag_p95_ns": 5 * MS}, "cpu_wait_pct", 9.9, 10.0),
         ("client-loop", {"loop_lag_p95_ns": 5 * MS, "cpu_wait_pct": 10.0}, "loop_delay_ns", 5 * MS, 4 * MS),
+        # Waits for a core come to half of its lag: nothing blocks it.
+        ("client-loop", {"loop_lag_p95_ns": 5 * MS}, "lag_awaited", 0.49, 0.5),
+        ("client-cpu", {"loop_lag_p95_ns": 5 * MS}, "lag_awaited", 0.5, 0.49),
+        ("client-cpu", STOPPING, "lag_awaited", 0.5, 0.49),
         ("client-loop", STOPPING, "latency_mean_ns", 149 * MS, 150 * MS),
         # Our own work holds the loop for half of the lag, and uses CPU for half of its time.
         ("client-loop", CODING, "encode_ns", 12.3 * MS, 12.4 * MS),
@@ -170,3 +174,19 @@ def test_the_evidence_of_a_loop_that_stops_seldom_and_for_long() -> None:
         "used 20.0 % of a core; a worker was ready to run and had no core 2.00 % of the time; so something "
         "else blocks the loop"
     )
+
+
+def test_client_and_server_on_one_host_are_no_block_of_the_loop() -> None:
+    """A worker that uses 4.5 % of a core and waits for one 8 % of the time."""
+    waiting = {"worker_cpu_pct": 4.5, "cpu_wait_pct": 8.0, "loop_lag_p95_ns": 22 * MS, "host_cores": 2}
+    limit = named(a_run(**waiting, latency_p95_ns=90 * MS, lag_awaited=0.8), "client-cpu")
+    assert limit.evidence.startswith(
+        "client and server share the host's 2 cores; the busiest worker used 4.50 % of a core; a worker was "
+        "ready to run and had no core 8.00 % of the time; "
+    )
+    assert limit.advice == "Give the client cores of its own (taskset, cpusets), or a host of its own."
+    elsewhere = named(a_run(**waiting, latency_p95_ns=90 * MS, lag_awaited=0.8, local=False), "client-cpu")
+    assert "share" not in elsewhere.evidence
+    assert elsewhere.advice.startswith("Stop what else computes on the client's host")
+    blocked = named(a_run(**waiting, latency_p95_ns=90 * MS, lag_awaited=0.2), "client-loop")
+    assert "blocks the loop" in blocked.evidence

@@ -126,6 +126,8 @@ class Master:
             self.images = load_images(options.images, options.texts, options.pool_bytes, options.kinds)
         except ImageSetError as error:
             raise UsageError(str(error)) from error
+        if self.images.left_out:
+            self._say(f"--images: of its files these are left out: {self.images.left_out}")
         check_metrics(options.urls, options.security, options.dcgm_metrics_url)
         if self._environment.web_ui is None:
             check_cells(self._study, possible(asked, options), options)

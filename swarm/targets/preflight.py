@@ -3,6 +3,7 @@
 import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from users.backends.registry import backend_of, codec_of, facts_of
 from users.endpoint import Endpoint
 from users.errors import REDIRECTS, RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
 from users.inputs.images import ImageSet
+from users.inputs.pictures import oddity
 from users.load.check import check_form, describe_difference, has_unit_rows, similarity
 from users.tls import OPEN
 from users.transport.admin_connection import PATIENCE_S, no_token, refuses_token
@@ -256,21 +258,58 @@ def speaks_tls(endpoint: Endpoint) -> bool:
     return True
 
 
-def check_agreement(firsts: Sequence[First], min_cosine: float) -> None:
-    """Endpoints of one space give the same embedding for the same item. Raises UsageError."""
+def check_agreement(firsts: Sequence[First], min_cosine: float, odd: str = "") -> None:
+    """Endpoints of one space give the same embedding for the same item. Raises UsageError.
+
+    `odd`: what is special in that item where it is a picture, and the fix.
+    """
     references: dict[str, First] = {}
     for first in firsts:
-        space = codec_of(first.endpoint).endpoint.space
-        reference = references.setdefault(space, first)
+        known = codec_of(first.endpoint).endpoint
+        reference = references.setdefault(known.space, first)
         here, there = first.endpoint.name, reference.endpoint.name
         if len(first.embedding) != len(reference.embedding):
             raise UsageError(
                 f"{here} gives {len(first.embedding)} numbers and {there} {len(reference.embedding)}, but"
-                f" both belong to the space {space!r}: {APART.format(here=here)}"
+                f" both belong to the space {known.space!r}: {APART.format(here=here)}"
             )
         if not similarity(first.embedding, reference.embedding) >= min_cosine:
+            fix = f"serve the same weights on both, lower --min-cosine, or {APART.format(here=here)}"
+            fix = odd if odd and not known.contract.of_text else fix
             raise UsageError(
                 f"{here} gives another embedding than {there} for the same item"
-                f" ({describe_difference(first.embedding, reference.embedding)}): serve"
-                f" the same weights on both, lower --min-cosine, or {APART.format(here=here)}"
+                f" ({describe_difference(first.embedding, reference.embedding)}): {fix}"
             )
+
+
+def check_odd_picture(
+    firsts: Sequence[First], images: ImageSet, say: Callable[[str], None], min_cosine: float
+) -> None:
+    """Endpoints of one space, which agree on the first picture, do so on one that servers may read otherwise.
+
+    Raises UsageError.
+    """
+    known = {first.endpoint.name: codec_of(first.endpoint).endpoint for first in firsts}
+    of_pictures = {name: one for name, one in known.items() if not one.contract.of_text}
+    spaces = Counter(one.space for one in of_pictures.values())
+    several = [first.endpoint for first in firsts if spaces[known[first.endpoint.name].space] > 1]
+    at = images.odd() if several else -1
+    if at < 1:
+        return
+    odd, replies = odd_picture(images, at), []
+    for endpoint in several:
+        if at < images.count(known[endpoint.name].contract):
+            try:
+                reply, took_ns = first_reply(endpoint, images, 1, say, start=at)
+            except RequestError as error:
+                raise UsageError(f"{flag_of(endpoint)} {endpoint.shown}: {odd} ({error})") from error
+            replies.append(First(endpoint, reply.embeddings[0], took_ns))
+    check_agreement(replies, min_cosine, odd)
+
+
+def odd_picture(images: ImageSet, at: int) -> str:
+    """What is special in a picture that servers may read in different ways, and the fix; mostly nothing."""
+    why = oddity(images.jpegs[at])
+    name = images.names[at] if at < len(images.names) else f"picture {at + 1}"
+    fix = "which servers treat differently; save it upright in sRGB, or leave it out"
+    return f"{name} {why}, {fix}" if why else ""

@@ -64,6 +64,8 @@ def main(argv: list[str]) -> int:
         images = load_images(options.images, options.texts, options.pool_bytes)
     except ImageSetError as error:
         raise UsageError(str(error)) from error
+    if images.left_out:
+        tell(f"--images: of its files these are left out: {images.left_out}")
     endpoints = own_endpoints(options)
     guard_output()
     (endpoint,) = described(endpoints, options)

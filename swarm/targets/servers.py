@@ -18,7 +18,14 @@ from swarm.targets.endpoints import (
     metrics_addresses,
     unasked,
 )
-from swarm.targets.preflight import check_agreement, check_pair, first_reply, verdict
+from swarm.targets.preflight import (
+    check_agreement,
+    check_odd_picture,
+    check_pair,
+    first_reply,
+    odd_picture,
+    verdict,
+)
 from swarm.this_machine import machine_id, own_addresses, runs_here
 from users.backends.asking import stated, unread
 from users.backends.registry import backend_of, facts_of, has_floor
@@ -125,7 +132,9 @@ class Servers:
     def _check(self, min_cosine: float) -> None:
         firsts = [verdict(endpoint, self._images, self._say) for endpoint in self.endpoints]
         self.endpoints = [first.endpoint for first in firsts]
-        check_agreement([first for first in firsts if facts_of(first.endpoint).computes], min_cosine)
+        computing = [first for first in firsts if facts_of(first.endpoint).computes]
+        check_agreement(computing, min_cosine, odd_picture(self._images, 0))
+        check_odd_picture(computing, self._images, self._say, min_cosine)
         for first in firsts:
             self.first_calls.known(first.endpoint, 1, first.took_ns)
             for gap in () if first.endpoint.floor_of else unread(first.endpoint):

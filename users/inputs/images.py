@@ -15,14 +15,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from users.inputs.ids import encoder
-from users.inputs.pictures import CROP, ImageSetError, default_jpegs, picture_paths, read_jpeg
+from users.inputs.pictures import (
+    CROP,
+    ImageSetError,
+    default_jpegs,
+    left_out,
+    oddity,
+    picture_paths,
+    read_jpeg,
+)
 from users.inputs.preparation import prepared
 from users.inputs.rows import (
     ContractLike,
@@ -40,6 +48,7 @@ POOL_BYTES = 256_000_000
 """Memory that a study's pictures may take in a worker: as files, as tensors, and as the requests of a
 cell, each on its own.
 """
+One = TypeVar("One")
 SIDES = range(64, 4097)
 """Of the built-in photographs in pixels; of the largest it takes a worker seconds to make them."""
 
@@ -56,7 +65,8 @@ class ImageSet:
 
     `jpegs`: n byte strings; `source`: where they come from. `len()` is the number of pictures. `groups`: the
     indices of each kind of picture, none where there is but one. One of each kind follows another, so that
-    the first pictures are some of each.
+    the first pictures are some of each. `names`: of their files, if any. `left_out`: how many files of a
+    folder are not among them, and why.
 
         images.tensor(contract.inputs[0], contract, (0, 1))  # float32 of shape [2, 3, 224, 224]
     """
@@ -66,6 +76,8 @@ class ImageSet:
     texts: tuple[str, ...] = field(default_factory=captions)
     pool_bytes: int = POOL_BYTES
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
+    names: tuple[str, ...] = ()
+    left_out: str = ""
 
     def __len__(self) -> int:
         return len(self.jpegs)
@@ -91,6 +103,10 @@ class ImageSet:
     def text(self, index: int) -> str:
         """The text that goes with the picture at an index, over and over where there are fewer."""
         return self.texts[index % len(self.texts)]
+
+    def odd(self) -> int:
+        """Where the first picture is that servers may read in different ways; -1 where there is none."""
+        return next((index for index, jpeg in enumerate(self.jpegs) if oddity(jpeg)), -1)
 
     def count(self, contract: ContractLike) -> int:
         """Over how many items an endpoint's requests rotate: all, or the first ones that fit in `pool_bytes`.
@@ -220,20 +236,28 @@ def load_images(
 ) -> ImageSet:
     """The pictures of `folder` and the lines of the file `texts`; the default ones where these are empty.
 
-    JPEG files travel as they are, PNG files re-encoded as JPEG. `kinds` are names of folders in `folder`, or
+    JPEG files travel as they are, others re-encoded as JPEG. `kinds` are names of folders in `folder`, or
     sides of the default pictures in pixels; all have equal parts of the memory. Raises ImageSetError.
     """
     lines = read_texts(Path(texts), pool_bytes) if texts else captions()
     most = pool_bytes // max(1, len(kinds))
-    found = [
-        files_of(folder_of(folder, kind), most) if folder else default_jpegs(side_of(kind))
-        for kind in kinds or [""]
-    ]
+    folders = [folder_of(folder, kind) for kind in kinds or [""]] if folder else []
+    paths = [picture_paths(one, most) for one in folders]
+    found = [files_of(own, most) for own in paths] or [default_jpegs(side_of(kind)) for kind in kinds or [""]]
+    names, _ = in_turn(
+        [[path.name for path in own][: len(jpegs)] for own, jpegs in zip(paths, found, strict=False)]
+    )
     jpegs, indices = in_turn(found)
     groups = dict(zip(kinds, indices, strict=False))
-    told = ", ".join(f"{len(own)} of {kind}" for kind, own in groups.items())
+    told = [f"{len(own)} of {kind}" for kind, own in groups.items()]
+    missing = [left_out(one, len(own)) for one, own in zip(folders, found, strict=False)]
+    missing = [
+        f"{of}: {some}" if of else some for of, some in zip(kinds or [""], missing, strict=False) if some
+    ]
+    told += [f"left out: {'; '.join(missing)}"] if missing else []
     source = f"{len(jpegs)} files of {Path(folder).name}/" if folder else photographs()
-    return ImageSet(jpegs, f"{source} ({told})" if told else source, lines, pool_bytes, groups)
+    source += f" ({', '.join(told)})" if told else ""
+    return ImageSet(jpegs, source, lines, pool_bytes, groups, names, "; ".join(missing))
 
 
 def photographs() -> str:
@@ -241,14 +265,14 @@ def photographs() -> str:
     return f"crops of scikit-image {importlib.metadata.version('scikit-image')}'s photographs"
 
 
-def files_of(folder: Path, most_bytes: int) -> list[bytes]:
-    """The pictures of a folder as JPEG files, as far as they fit. Raises ImageSetError."""
-    read = [read_jpeg(path) for path in picture_paths(folder, most_bytes)]
+def files_of(paths: Sequence[Path], most_bytes: int) -> list[bytes]:
+    """The pictures of files as JPEG files, as far as they fit. Raises ImageSetError."""
+    read = [read_jpeg(path) for path in paths]
     # Of PNG files it shows only now how large they are as JPEG.
     return read[: fitting(map(len, read), most_bytes)]
 
 
-def in_turn(lists: Sequence[Sequence[bytes]]) -> tuple[tuple[bytes, ...], list[tuple[int, ...]]]:
+def in_turn(lists: Sequence[Sequence[One]]) -> tuple[tuple[One, ...], list[tuple[int, ...]]]:
     """One of each list in turn, as long as it has any; and where in that the ones of each list are.
 
     >>> in_turn([[b"a", b"b"], [b"c"]])

@@ -3,10 +3,13 @@
 import importlib.util
 import io
 import itertools
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from PIL import Image
+import numpy as np
+from PIL import Image, ImageOps
 
 from users.inputs.pause import give_way
 
@@ -14,7 +17,15 @@ CROP = 224
 DEFAULT_COUNT = 64
 MOST_PIXELS = 40_000_000
 """As many as the service accepts: a file of a few kilobytes may claim billions."""
-SUFFIXES = frozenset((".jpg", ".jpeg", ".png"))
+SUFFIXES = frozenset((".jpg", ".jpeg", ".jpe", ".jfif", ".png"))
+JPEG = b"\xff\xd8\xff"
+"""What every kind of JPEG file begins with, also one of several pictures, which Pillow calls MPO."""
+EIGHT_BITS = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")
+"""Pillow's modes of pictures without a further reading of their colours."""
+SHORT = re.compile(r"\.[a-z0-9]{1,5}")
+"""A suffix as sentences have it."""
+ORIENTATION, UPRIGHT = 0x0112, 1
+"""The field of EXIF that says how a picture is to be turned, and its value where it is not."""
 
 PHOTOGRAPHS = (
     "astronaut.png", "brick.png", "camera.png", "chelsea.png", "clock_motion.png", "coffee.png", "coins.png",
@@ -74,9 +85,68 @@ def read_jpeg(path: Path) -> bytes:
             if image.width * image.height > MOST_PIXELS:
                 raise ImageSetError(f"--images: {path} has more than {MOST_PIXELS:,} pixels; scale it down")
             image.load()
-            return data if image.format == "JPEG" else encode(image.convert("RGB"), 90)
+            return data if data.startswith(JPEG) else encode(flattened(image, path), 90, profile_of(image))
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise ImageSetError(f"--images: {path} is not a readable JPEG or PNG picture; remove it") from error
+
+
+def flattened(image: Image.Image, path: Path) -> Image.Image:
+    """A picture of a file that is no JPEG as one can hold it: in 8 bits, upright, on white if transparent.
+
+    Raises ImageSetError where that is not one certain picture.
+    """
+    frames, deep = getattr(image, "n_frames", 1), image.mode.startswith("I")
+    if frames > 1:
+        raise ImageSetError(f"--images: {path} has {frames} frames; save the one that is meant as a file")
+    if image.mode not in EIGHT_BITS and not (
+        deep and image.format == "PNG" and not image.info.get("transparency")
+    ):
+        raise ImageSetError(f"--images: {path} has colours of the kind {image.mode}; save it as 8-bit RGB")
+    if deep:
+        # Pillow cuts what is above 255 off. A PNG's 16 bits reach from black to white.
+        image = Image.fromarray(np.round(np.asarray(image) / 257).astype(np.uint8))
+    elif image.has_transparency_data:
+        # Without it a picture's hidden colours would show.
+        pixels = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", pixels.size, "white"), pixels)
+    return ImageOps.exif_transpose(image).convert("RGB")
+
+
+def profile_of(image: Image.Image) -> bytes | None:
+    """The profile of a picture's colours, which are not changed; one of greys is none of RGB."""
+    found: bytes | None = image.info.get("icc_profile")
+    return found if image.mode in ("P", "PA", "RGB", "RGBA") else None
+
+
+def oddity(jpeg: bytes) -> str:
+    """Why servers may not read the same pixels from a JPEG file, as the end of a sentence; mostly nothing.
+
+    What is prepared here, and our own servers, do as open_clip and torchvision do: they turn nothing, and
+    apply no profile.
+    """
+    with Image.open(io.BytesIO(jpeg)) as image:
+        if image.mode == "CMYK":
+            return "has CMYK colours"
+        turned = image.getexif().get(ORIENTATION, UPRIGHT) != UPRIGHT
+    return "is to be turned, as its EXIF data say" if turned else ""
+
+
+def left_out(folder: Path, taken: int) -> str:
+    """How many files of a folder are not sent, and why, where `taken` are: `2 .webp, 1 beyond --pool-mb`."""
+    kinds: Counter[str] = Counter()
+    for path in folder.iterdir():
+        if path.suffix.lower() in SUFFIXES:
+            kinds["beyond --pool-mb"] += 1
+        elif not path.name.startswith("."):
+            kinds["folders" if path.is_dir() else suffix_of(path)] += 1
+    kinds["beyond --pool-mb"] -= taken
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()) if count > 0)
+
+
+def suffix_of(path: Path) -> str:
+    """A file's suffix in lower case, if it is one that sentences can have."""
+    suffix = path.suffix.lower()
+    return suffix if SHORT.fullmatch(suffix) else "of other kinds"
 
 
 def default_jpegs(side: int = CROP) -> list[bytes]:
@@ -145,8 +215,8 @@ def encode_near(image: Image.Image, target_bytes: int) -> tuple[bytes, int]:
     return min(made, key=lambda one: abs(len(one[0]) - target_bytes))
 
 
-def encode(image: Image.Image, quality: int) -> bytes:
+def encode(image: Image.Image, quality: int, profile: bytes | None = None) -> bytes:
     """JPEG bytes of a picture."""
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=quality)
+    image.save(buffer, "JPEG", quality=quality, icc_profile=profile)
     return buffer.getvalue()

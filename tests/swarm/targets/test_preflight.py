@@ -1,10 +1,12 @@
 """What first answers show of an endpoint of any model, and the sentence where they do not fit it."""
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import gevent
@@ -13,12 +15,21 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.targets import preflight
-from swarm.targets.preflight import First, check_agreement, check_pair, verdict
+from swarm.targets.preflight import (
+    First,
+    check_agreement,
+    check_odd_picture,
+    check_pair,
+    odd_picture,
+    verdict,
+)
 from tests.pictures import image_set
 from tests.presets import preset
 from tests.swarm.wsgi import serving
+from tests.users.inputs.test_pictures import JPEGS
 from users.contract import Contract, Input
 from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
 
 IMAGES = image_set(3)
 FILES = Contract((Input("image", "BYTES", (1,), "jpeg"),))
@@ -112,6 +123,35 @@ def test_reversed_scores_are_another_order() -> None:
     with pytest.raises(UsageError, match="gives another embedding"):
         check_agreement([first, other], 0.999)
     check_agreement([first, replace(first, embedding=first.embedding * np.float32(1.001))], 0.999)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_picture_that_servers_read_otherwise_is_named(at: int) -> None:
+    plain, odd = JPEGS["plain"][0], JPEGS["turned"][0]
+    images = ImageSet(
+        (odd, plain) if at == 0 else (plain, odd, plain), "test", names=("a.jpg", "b.jpg", "c.jpg")
+    )
+
+    def turning(given: list[str]) -> list[list[float]]:
+        """As `each`, but that the odd picture becomes another."""
+        return [vector(image)[::-1] if base64.b64decode(image) == odd else vector(image) for image in given]
+
+    with answering(each) as one, answering(turning, name="other") as other:
+        firsts = [verdict(endpoint, images, print) for endpoint in (one, other)]
+        if at:
+            check_agreement(firsts, 0.999, odd_picture(images, 0))
+        checks = [
+            partial(check_agreement, firsts, 0.999, odd_picture(images, 0)),
+            partial(check_odd_picture, firsts, images, print, 0.999),
+        ]
+        with pytest.raises(UsageError) as caught:
+            checks[at]()
+        same = [firsts[0], replace(firsts[0], endpoint=replace(one, name="same"))]
+        check_agreement(same, 0.999, odd_picture(images, 0))
+        check_odd_picture(same, images, print, 0.999)
+    said = str(caught.value)
+    assert f"{'ab'[at]}.jpg is to be turned, as its EXIF data say" in said
+    assert "weights" not in said
 
 
 def test_a_refusal_is_shown_whole_with_what_was_guessed() -> None:

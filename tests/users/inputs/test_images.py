@@ -44,7 +44,8 @@ def test_folder_of_jpeg_and_png(tmp_path: Path) -> None:
     assert len(images) == 2
     assert images.jpegs[1] == (tmp_path / "b.jpg").read_bytes()
     assert Image.open(io.BytesIO(images.jpegs[0])).format == "JPEG"
-    assert images.source == f"2 files of {tmp_path.name}/"
+    assert (images.names, images.left_out) == (("a.PNG", "b.jpg"), "1 .txt")
+    assert images.source == f"2 files of {tmp_path.name}/ (left out: 1 .txt)"
 
 
 def test_a_large_folder_is_sampled_evenly(tmp_path: Path) -> None:
@@ -73,7 +74,8 @@ def test_files_are_kept_up_to_the_bound(tmp_path: Path) -> None:
     sizes = [path.stat().st_size for path in sorted(tmp_path.iterdir())]
     images = load_images(str(tmp_path), pool_bytes=3 * max(sizes))
     assert images.jpegs == tuple((tmp_path / f"{name}.jpg").read_bytes() for name in "ace")
-    assert images.source == f"3 files of {tmp_path.name}/"
+    assert images.source == f"3 files of {tmp_path.name}/ (left out: 3 beyond --pool-mb)"
+    assert images.names == ("a.jpg", "c.jpg", "e.jpg")
     assert images.pool_bytes == 3 * max(sizes)
     assert len(load_images(str(tmp_path), pool_bytes=1)) == 1
 

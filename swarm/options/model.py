@@ -4,6 +4,7 @@ The parser, --help, the web form and the tables of docs/options.md are made of w
 """
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
@@ -31,7 +32,8 @@ from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
 from swarm.plan.sweep import AxisOption, Varied
 from swarm.plan.together import parse_groups, parse_split
-from swarm.traces.trace import trace_at
+from swarm.traces.times import HOUR_S, UNITS
+from swarm.traces.trace import ArrivalTrace, read_trace
 from users.backends.registry import model_options, url_options
 from users.http2.sender import SCHEDULING, SCHEDULINGS
 from users.load.assignment import LIBRARY, PREPARED
@@ -179,11 +181,18 @@ class Options:
         help="Vary the rate up to each of --rates, or the users up to each of --levels:"
         " ramp:20,hold:40,cool:20, steps:4x30, spikes:every=30,width=5,times=4, sine:every=60,times=3,"
         " or a TOML file with points")
-    replay: str = asked(LOAD, "FILE", read=trace_at, unset=NONE,
+    replay: str = asked(LOAD, "FILE", read=os.path.abspath, unset=NONE,
         help="Replay a trace: send requests at the times, with the items and to the endpoints that this .csv,"
         " .jsonl or .parquet file says; `inferswarm trace` makes one")
     replay_speed: float = number(LOAD, float, 1, 0.001, 1_000, needs=("a trace", "replay"),
         help="Replay the trace at so many times its speed")
+    replay_unit: str = asked(LOAD, None, read=values.one_of(*UNITS), choices=tuple(UNITS), unset="found",
+        needs=("a trace", "replay"),
+        help="State the unit of the trace's times, where its numbers do not tell: s, ms, us or ns")
+    replay_resolution: float = number(LOAD, float, -1, 0, HOUR_S, unit="s", unset="found",
+        needs=("a trace", "replay"),
+        help="State how exact the trace's times are: rows of one time are spread over so long; 0 keeps them"
+        " together")
     split: str = asked(LOAD, "NAME:SHARE[,…]", read=values.checked(parse_split), unset=NONE,
         needs=("open-loop load", "rates"),
         help="Split the requests of each of --rates among these endpoints at the same time, e.g."
@@ -280,6 +289,11 @@ class Options:
         help="Write every second's figures in line protocol to this URL, e.g. http://influx:8086/write?db=load"
         " or http://influx:8086/api/v2/write?org=ORG&bucket=BUCKET, token in INFERSWARM_INFLUX_TOKEN")
     # fmt: on
+
+    def read_trace(self) -> ArrivalTrace:
+        """The trace that is to be replayed. Raises ValueError."""
+        resolution_s = self.replay_resolution if self.given("replay_resolution") else None
+        return read_trace(self.replay, self.replay_unit, resolution_s)
 
     @property
     def embedded(self) -> bool:

@@ -131,6 +131,8 @@ def contradictions(it: Options) -> Iterator[str]:
     for name in OF_REPLAY if it.replay else ():
         if it.given(name):
             yield f"--replay: the trace says what is sent, and when; leave out {flag(name)}"
+    if it.replay:
+        yield from of_trace(it)
     yield from of_mixes(it)
     if it.batch_mix and it.batches:
         yield "--batch-mix: says which batches are sent; leave out --batches"
@@ -148,6 +150,14 @@ def contradictions(it: Options) -> Iterator[str]:
             yield f"{flag(name)}: applies only to --endpoint; also give that, or leave out {flag(name)}"
     if it.kube_url and it.embedded:
         yield "--kube-url: watches a service of yours; also give its URL"
+
+
+def of_trace(it: Options) -> Iterator[str]:
+    """What is wrong with the trace, or cannot be told of its times."""
+    try:
+        it.read_trace()
+    except ValueError as error:
+        yield f"--replay {it.replay}: {error}"
 
 
 def of_mixes(it: Options) -> Iterator[str]:

@@ -6,6 +6,7 @@ from reports.format import duration, plural
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import costs_of, once_a_group, warm_ups
 
+LONG_S = 3_600
 FINE_S, COARSE_S = 10, 30
 """To what an estimate is rounded, in seconds; the latter from two minutes on."""
 
@@ -36,3 +37,11 @@ def in_words(runs: Sequence[PlannedRun], warm_up_s: float, pace_s: float | None 
     step_s = FINE_S if total_s < 120 else COARSE_S
     told = duration(max(step_s, step_s * round(total_s / step_s)))
     return f"{plural(len(runs), 'run')}, {'about' if known else 'at least'} {told}"
+
+
+def shorten(runs: Sequence[PlannedRun], warm_up_s: float) -> str:
+    """What makes a study shorter that takes more than LONG_S; empty for another."""
+    if estimate_s(runs, warm_up_s) <= LONG_S:
+        return ""
+    faster = " --replay-speed or a part of the trace," if any(run.cell.trace for run in runs) else ""
+    return f"This is a long study; to shorten it give{faster} fewer --repeats, or --cells."

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from reports.format import plural
+from reports.format import digits, duration, plural
 from swarm.closest import some
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell
@@ -43,6 +43,11 @@ def name_of(path: str, speed: float) -> str:
 
 def remarks(endpoints: Iterable[Endpoint], trace: ArrivalTrace, path: str) -> Iterator[str]:
     """What a person must know of a trace that is replayed: what was made of the file, what nobody replays."""
+    yield (
+        f"--replay {path}: {plural(len(trace), 'request')} in {duration(trace.seconds)},"
+        f" {digits(trace.mean_per_s)}/s on average, at most {trace.most_in_a_second:,} in a second"
+    )
+    yield f"--replay {path}: times are {trace.told_times}"
     for note in trace.notes:
         yield f"--replay {path}: {note}"
     left = [one for one in _named(trace) if one not in {endpoint.name for endpoint in endpoints}]

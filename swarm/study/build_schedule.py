@@ -19,7 +19,6 @@ from swarm.plan.schedule import RepeatingSchedule, Schedule
 from swarm.plan.sweep import cross, mixed
 from swarm.plan.together import split, together
 from swarm.targets.model_settings import wants
-from swarm.traces.trace import read_trace
 from users.endpoint import Endpoint
 
 
@@ -42,7 +41,7 @@ def schedule_of(
     offered = [cell for cell in crossed(study, endpoints, options) if launch.offers(cell)]
     cells, left_out = taken(matching(offered, options.cells), options.batches)
     if options.replay:
-        left_out += remarks(endpoints, read_trace(options.replay), options.replay)
+        left_out += remarks(endpoints, options.read_trace(), options.replay)
     for sentence in left_out:
         say(sentence)
     for name, axis in AXES.items():
@@ -137,7 +136,7 @@ def own_cells(
     A search begins at the one rate given, or a low one.
     """
     if options.replay:
-        return replayed(endpoints, read_trace(options.replay), options.replay, options.replay_speed)
+        return replayed(endpoints, options.read_trace(), options.replay, options.replay_speed)
     if options.together:
         return together(endpoints, options.together, size)
     batches = size.batches if study.all_batches else options.batches or (1,)

@@ -35,7 +35,7 @@ from swarm.output.gate import Gate
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell
-from swarm.plan.estimate import in_words
+from swarm.plan.estimate import in_words, shorten
 from swarm.plan.matrix import Size, StudyDefinition
 from swarm.plan.schedule import Schedule, painted
 from swarm.redaction import guard_output
@@ -212,7 +212,7 @@ class Master:
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
-                self._begin(options, ledger, folder, schedule)
+                self._begin(options, ledger, folder, schedule, size)
                 self._profile_operators(options, size)
                 conductor.walk()
             status, reason = "complete", ""
@@ -287,18 +287,20 @@ class Master:
         self._events.begin(whole, [*own, *self._exporters])
         return ledger
 
-    def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule) -> None:
+    def _begin(
+        self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule, amounts: Size
+    ) -> None:
         """From workers that are there to workers that have all they need."""
         self._collector.begin_study(ledger, options.raw_results)
         count = wait_for_workers(self._workers, self._say, self._launch.workers)
         self._launch.tell_begun()
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
         self._users.spawn(0)
-        runs = (
-            plural(len(schedule.planned), "run") if schedule.planned else "as many runs as the search needs"
-        )
+        runs = in_words(schedule.planned, amounts.warm_up)
         size = f"{runs} ({options.size}), {plural(count, 'worker')}"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
+        if advice := shorten(schedule.planned, amounts.warm_up):
+            self._say(advice)
         hand_out(self._workers, self._servers.endpoints, self.images, options)
         told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.links))
         here = {name: target["resolved"] for name, target in self._servers.targets.items()}

@@ -1,7 +1,6 @@
 """From an access log of nginx or Envoy to a trace: when each request came, and how many items it had."""
 
 import json
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from reports.format import plural
-from swarm.traces.trace import MOST_ITEMS, TraceRow, seconds_of
+from swarm.traces.times import UNITS, read_time, unix_unit
+from swarm.traces.trace import MOST_ITEMS, TraceRow
 from users.load.replay import MOST_ROWS
 
 NGINX, ENVOY = "nginx", "envoy"
@@ -23,6 +23,8 @@ COMBINED = re.compile(r"\S+ \S+ .*?\[(?P<stamp>[^\]]+)\] " + _REQUEST)
 WITH_MSEC = re.compile(r"(?P<msec>[0-9]+\.[0-9]{3}) (?P<took>[0-9]+\.[0-9]{3}) " + _REQUEST)
 STAMP = "%d/%b/%Y:%H:%M:%S %z"
 OTHER_METHOD, OTHER_PATH, UNREAD = "of another method", "of another path", "that cannot be read"
+NO_REQUEST = "of no HTTP request"
+"""Envoy writes one for a TCP connection, too, and for one whose request could not be read."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class LogFilter:
 
     def left_out(self, method: str, path: str) -> str:
         """Why a request is not taken; empty where it is."""
+        if not method:
+            return NO_REQUEST
         if self.method and method.upper() != self.method.upper():
             return OTHER_METHOD
         return "" if path.startswith(self.path) else OTHER_PATH
@@ -56,23 +60,31 @@ Read = Callable[[str], tuple[str, str, TraceRow]]
 """Method, path and request of a line. Raises one of many errors where it cannot be read."""
 
 
-def guessed(line: str) -> str:
-    """The format of a log that begins with this line."""
-    return ENVOY if line.lstrip().startswith("{") else NGINX
+def find_form(lines: Iterable[str]) -> str:
+    """The format of the first line that is of one; nginx's where none is."""
+    for line in lines:
+        if COMBINED.match(line) or WITH_MSEC.match(line):
+            return NGINX
+        try:
+            _of_envoy("")(line)
+        except UNREADABLE:
+            continue
+        return ENVOY
+    return NGINX
 
 
-def convert(lines: Iterable[str], form: str, wanted: LogFilter, jitter_seed: int | None = None) -> Converted:
+def convert(lines: Iterable[str], form: str, wanted: LogFilter) -> Converted:
     """The requests of a log by the times at which they came, as far as it tells.
 
-    Envoy tells when a request came; nginx when it was answered, in `combined` to the second. Requests of one
-    second are then spread over it: evenly, or at random from a seed. Raises ValueError where nothing is left.
+    Envoy tells when a request came; nginx when it was answered, in `combined` to the second.
+    Raises ValueError where nothing is left.
     """
     made = Converted()
     read = _of_envoy(wanted.items) if form == ENVOY else _of_nginx
     for line in filter(str.strip, lines):
         try:
             method, path, row = read(line)
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        except UNREADABLE:
             made.left_out[UNREAD] += 1
             continue
         if why := wanted.left_out(method, path):
@@ -84,30 +96,16 @@ def convert(lines: Iterable[str], form: str, wanted: LogFilter, jitter_seed: int
             raise ValueError(f"has more than {MOST_ROWS:,} requests; select fewer by --path, or cut the log")
     if not made.rows:
         others = ", ".join(f"{count:,} {why}" for why, count in made.left_out.items())
-        raise ValueError(f"has no request that is asked for ({others or 'it is empty'}); {GIVE[form]}")
-    if made.coarse:
-        made.rows = list(spread(made.rows, jitter_seed))
+        raise ValueError(f"has no request that is asked for ({others or 'it is empty'}); {GIVE}")
+    made.coarse |= all(row.time_s % 1 == 0 for row in made.rows)
     return made
 
 
-GIVE = {
-    NGINX: "give a log in nginx's format combined, or in the one that --help shows",
-    ENVOY: "give a log of JSON lines with start_time, method and path",
-}
-
-
-def spread(rows: Iterable[TraceRow], seed: int | None = None) -> Iterator[TraceRow]:
-    """Those of one second evenly over it, or each at random in it, in their order."""
-    seconds: dict[float, list[TraceRow]] = {}
-    for row in rows:
-        seconds.setdefault(row.time_s, []).append(row)
-    for second_s, together in sorted(seconds.items()):
-        generator = random.Random(f"{seed}/{second_s:.0f}")
-        parts = sorted(
-            generator.random() if seed is not None else place / len(together)
-            for place in range(len(together))
-        )
-        yield from (row._replace(time_s=second_s + part) for row, part in zip(together, parts, strict=True))
+UNREADABLE = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+GIVE = (
+    "give a log in nginx's format combined, in the one that --help shows, or of Envoy's JSON lines with"
+    " start_time, method and path"
+)
 
 
 def _of_nginx(line: str) -> tuple[str, str, TraceRow]:
@@ -122,23 +120,27 @@ def _of_nginx(line: str) -> tuple[str, str, TraceRow]:
 def _of_envoy(items: str) -> Read:
     def read(line: str) -> tuple[str, str, TraceRow]:
         told: Mapping[str, Any] = json.loads(line)
-        time_s, _ = seconds_of(told["start_time"])
-        count = int(told[items]) if items else 1
+        moment = read_time(told["start_time"])
+        unit = "s" if moment.is_stamp else unix_unit(moment.value, moment.value)
+        method = _text(told["method"])
+        count = int(told[items]) if items and method else 1
         if not 1 <= count <= MOST_ITEMS:
             raise ValueError
-        return str(told["method"]), str(told["path"]), TraceRow(time_s, count)
+        return method, _text(told["path"]), TraceRow(moment.value / UNITS[unit], count)
 
     return read
 
 
-def said(made: Converted, jitter_seed: int | None = None) -> Iterator[str]:
+def _text(value: Any) -> str:
+    """What a field has; empty where Envoy has nothing to say."""
+    return "" if value in (None, "-") else str(value)
+
+
+def said(made: Converted) -> Iterator[str]:
     """Sentences on what was taken of a log, what was not, and how exact the times are."""
     yield f"{plural(len(made.rows), 'request')} taken"
     for why, count in sorted(made.left_out.items()):
         yield f"{plural(count, 'line')} left out: {why}"
     if made.coarse:
-        how = "evenly over it" if jitter_seed is None else f"at random over it, by seed {jitter_seed}"
-        yield (
-            "the log has only the second in which each request was answered: requests of one second were"
-            f" spread {how}, so bursts within it are not the log's; for milliseconds use {LOG_FORMAT}"
-        )
+        yield "the log has whole seconds, so bursts within one are not the log's"
+        yield f"for milliseconds give nginx {LOG_FORMAT}"

@@ -7,16 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from reports.format import digits, one_line, plain
+from reports.format import digits, one_line, plain, plural
 from reports.ledger.files import check_regular
 from reports.parser import Parser
 from swarm.errors import UsageError
 from swarm.traces import generate
-from swarm.traces.access_logs import FORMATS, LOG_FORMAT, LogFilter, convert, guessed, said
-from swarm.traces.trace import MOST_S, ArrivalTrace, read_trace, trace_at, write_trace
+from swarm.traces.access_logs import FORMATS, LOG_FORMAT, LogFilter, convert, find_form, said
+from swarm.traces.times import MOST_S, RESOLUTION_FLAG, UNIT_FLAG, UNITS
+from swarm.traces.trace import ArrivalTrace, read_trace, write_trace
 
 OK = 0
 WRITTEN = (".csv", ".jsonl")
+GZIP = b"\x1f\x8b"
+"""How a compressed file begins."""
 MOST_SHOWN = 8
 """Endpoints and batches that are told one by one."""
 
@@ -39,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     _add_convert(commands)
     shown = commands.add_parser("show", help="print a trace's length, rates, batches and endpoints")
     shown.add_argument("trace", metavar="TRACE", type=Path, help="a .csv, .jsonl or .parquet file")
+    add_reading(shown)
     shown.set_defaults(run=run_show)
     return top
 
@@ -96,14 +100,25 @@ def _add_convert(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     add = converted.add_argument
     add("log", metavar="LOG", type=Path, help="the access log")
-    add("--format", choices=FORMATS, default="", help="of the log (default: guessed from its first line)")
+    add(
+        "--format", choices=FORMATS, default="", help="of the log (default: by its first line that is of one)"
+    )
     add("--method", metavar="NAME", default="", help="only requests of this method, e.g. POST")
     add("--path", metavar="PREFIX", default="", help="only requests whose path begins so, e.g. /embed")
     add("--items", metavar="FIELD", default="", help="of Envoy's lines: the field with a request's items")
-    add("--jitter", metavar="SEED", type=whole, help="where the log has whole seconds, spread requests over"
-        " each at random from this seed (default: evenly)")  # fmt: skip
+    add("--jitter", metavar="SEED", type=whole, default=0, help="where the log has whole seconds, spread"
+        " requests over each at random from this seed (default: 0)")  # fmt: skip
     _add_output(converted)
     converted.set_defaults(run=run_convert)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How the times of a file are to be read, as a study's options have it."""
+    parser.add_argument(UNIT_FLAG, choices=UNITS, default="", help="unit of the times (default: found)")
+    parser.add_argument(
+        RESOLUTION_FLAG, metavar="S", type=from_0,
+        help="seconds over which rows of one time are spread, 0 for none (default: found)",
+    )  # fmt: skip
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -129,45 +144,49 @@ def run_convert(arguments: argparse.Namespace) -> int:
     wanted = LogFilter(arguments.method, arguments.path, arguments.items)
     try:
         check_regular(arguments.log)
-        with arguments.log.open(encoding="utf-8", errors="replace") as lines:
-            form = arguments.format or guessed(lines.readline())
+        with arguments.log.open("rb") as packed:
+            if packed.read(len(GZIP)) == GZIP:
+                raise ValueError("is compressed; unpack it first, e.g. with gunzip")
+        with arguments.log.open(encoding="utf-8-sig", errors="replace") as lines:
+            form = arguments.format or find_form(lines)
             lines.seek(0)
-            made = convert(lines, form, wanted, arguments.jitter)
-        trace = ArrivalTrace.of(sorted(made.rows))
+            made = convert(lines, form, wanted)
+        resolution_s = 1.0 if made.coarse else 0.0
+        trace = ArrivalTrace.of(sorted(made.rows), (), "s", resolution_s, arguments.jitter)
     except ValueError as error:
         raise UsageError(f"{arguments.log}: {error}") from error
     except OSError as error:
         raise UsageError(f"{arguments.log}: cannot be read ({error.strerror}); name an access log") from error
-    for sentence in said(made, arguments.jitter):
+    for sentence in (*said(made), *trace.notes):
         print(sentence)
     return save(trace, arguments.output)
 
 
 def run_show(arguments: argparse.Namespace) -> int:
     """What is in a trace."""
-    trace = read(arguments.trace)
+    trace = read(arguments.trace, arguments.replay_unit, arguments.replay_resolution)
     print(one_line(str(arguments.trace)))
     for name, text in shown(trace):
         print(f"  {name:11} {text}")
     return OK
 
 
-def read(path: Path | str) -> ArrivalTrace:
+def read(path: Path | str, unit: str, resolution_s: float | None) -> ArrivalTrace:
     """The trace of a file. Raises UsageError, which names the file."""
     try:
-        return read_trace(trace_at(str(path)))
+        return read_trace(path, unit, resolution_s)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
 
 
 def shown(trace: ArrivalTrace) -> Iterator[tuple[str, str]]:
     """Its figures by name."""
-    counts = generate.per_second(trace.times_s, trace.seconds)
     spread = generate.dispersion(trace.times_s, trace.seconds)
     yield "rows", f"{len(trace):,}"
     yield "seconds", f"{trace.seconds:,.1f}"
     yield "mean rate", f"{digits(trace.mean_per_s)} requests/s"
-    yield "peak", f"{counts.max():,} requests in a second"
+    yield "peak", f"{trace.most_in_a_second:,} requests in a second"
+    yield "times", trace.told_times
     if spread is not None:
         yield "dispersion", f"{digits(spread)}: variance over mean of the seconds' counts, 1 for Poisson"
     yield "items", _shares(trace.items.tolist())
@@ -207,7 +226,7 @@ def save(trace: ArrivalTrace, path: Path) -> int:
         raise UsageError(f"-o {path}: cannot be written ({error.strerror}); name another file") from error
     finally:
         temporary.unlink(missing_ok=True)
-    print(f"{len(trace):,} requests in {trace.seconds:,.1f} s: {one_line(str(path))}")
+    print(f"{plural(len(trace), 'request')} in {trace.seconds:,.1f} s: {one_line(str(path))}")
     return OK
 
 

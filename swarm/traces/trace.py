@@ -5,9 +5,8 @@ import io
 import itertools
 import json
 import math
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,20 @@ from numpy.typing import NDArray
 from reports.format import plural
 from reports.ledger.files import check_regular, parsed, whole_file
 from swarm.closest import some
+from swarm.traces.times import (
+    ISO,
+    MOST_S,
+    RESOLUTION_FLAG,
+    SINCE_1970_S,
+    UNIT_FLAG,
+    UNITS,
+    TimeValue,
+    find_resolution,
+    find_unit,
+    named_unit,
+    read_time,
+    spread,
+)
 from users.load.mix import MOST_CLASSES
 from users.load.replay import MOST_ROWS, NO_PICTURE, NS_PER_S, Replay
 
@@ -26,20 +39,12 @@ FORMATS = (".csv", ".jsonl", ".parquet")
 NAMES = {"time": "time", "timestamp": "time", "items": "items", "batch": "items"} | {
     name: name for name in ("endpoint", "picture")
 }
-"""The columns of a file, and what each is."""
-MOST_S = 604_800
-"""The longest trace: a week."""
-SINCE_1970_S = 100_000_000
-"""Seconds above this are Unix times, and count from the first."""
-MILLISECONDS = SINCE_1970_S * 1_000
-"""A number from here on is a Unix time in a smaller unit: in seconds it is the year 5138."""
+"""The columns of a file, and what each is; those of times may have their unit at the end."""
 MOST_ITEMS, MOST_PICTURE = 4_096, 1_000_000
-KINDS = ("seconds", "ISO 8601")
-GIVE_TIME = "give seconds from 0, or an ISO 8601 time such as 2026-11-26T09:00:00.250Z"
 
 
 class TraceRow(NamedTuple):
-    """One request: seconds, as Unix time or from the beginning; items; endpoint, or ""; picture, or -1."""
+    """One request: when it came; items; endpoint, or ""; picture, or -1."""
 
     time_s: float
     items: int = 1
@@ -51,20 +56,35 @@ class TraceRow(NamedTuple):
 class ArrivalTrace:
     """Requests in the order of their times.
 
-    `times_s`: float64 of shape [n], seconds from the beginning, rising or equal. `items`, `pictures`: int64
-    of shape [n]. `endpoints`: the name of each row, none where the file names none. `notes`: sentences on
-    what was made of the file.
+    `times_s`: float64 of shape [n], seconds from the first row, rising or equal. `items`, `pictures`: int64
+    of shape [n]. `endpoints`: the name of each row, none where the file names none. `first_s`: the time of
+    the first row, in seconds as the file has it. `resolution_s`: that of the file's times, 0 where they have
+    none. `notes`: sentences on what was made of the file.
     """
 
     times_s: NDArray[np.float64]
     items: NDArray[np.int64]
     endpoints: tuple[str, ...] = ()
     pictures: NDArray[np.int64] | None = None
+    first_s: float = 0.0
+    unit: str = "s"
+    resolution_s: float = 0.0
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rows: Iterable[TraceRow], notes: tuple[str, ...] = ()) -> Self:
-        """Sorted by time. Raises ValueError where there is none, or where they span more than MOST_S."""
+    def of(
+        cls,
+        rows: Iterable[TraceRow],
+        notes: tuple[str, ...] = (),
+        unit: str = "s",
+        resolution_s: float | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """Sorted by time, rows of one time spread over the resolution, which is found where it is not given.
+
+        Raises ValueError where there is no row, where they span more than MOST_S, or where the resolution
+        cannot be told.
+        """
         told = list(rows)
         if not told:
             raise ValueError("has no requests; give at least one row")
@@ -73,18 +93,34 @@ class ArrivalTrace:
         if late:
             moved = f"{plural(late, 'row')} came before the one above: all were sorted by time"
             notes = (*notes, moved)
-        times_s = np.array([row.time_s for row in kept])
-        if times_s[0] > SINCE_1970_S:
-            times_s -= times_s[0]
+        times_s = np.array([row.time_s for row in kept]) / UNITS.get(unit, 1.0)
+        first_s = float(times_s[0])
+        if first_s >= 10 * SINCE_1970_S:
+            raise ValueError(
+                f"begins at {first_s:,.0f} s, if its times are in {unit}; give another {UNIT_FLAG}"
+            )
+        times_s = (times_s - first_s).round(9)
         if times_s[-1] > MOST_S:
             raise ValueError(f"is {times_s[-1]:,.0f} s long; give one of at most {MOST_S:,} s, a week")
+        resolution_s = find_resolution(times_s) if resolution_s is None else resolution_s
+        times_s, moved_rows = spread(times_s, resolution_s, seed)
+        if moved_rows:
+            together = (
+                f"{plural(moved_rows, 'row')} of one time were spread at random over {resolution_s:g} s"
+            )
+            notes = (*notes, f"{together}; {RESOLUTION_FLAG} 0 keeps them together")
+        order = np.argsort(times_s, kind="stable").tolist()
+        kept = [kept[place] for place in order]
         pictures = np.array([row.picture for row in kept])
         named = any(row.endpoint for row in kept)
         return cls(
-            times_s,
+            times_s[order],
             np.array([row.items for row in kept]),
             tuple(row.endpoint for row in kept) if named else (),
             pictures if (pictures != NO_PICTURE).any() else None,
+            first_s,
+            unit,
+            resolution_s,
             notes,
         )
 
@@ -101,6 +137,18 @@ class ArrivalTrace:
     def mean_per_s(self) -> float:
         """Requests a second."""
         return len(self) / self.seconds
+
+    @property
+    def most_in_a_second(self) -> int:
+        """The highest number of requests in a second of its own."""
+        return int(np.bincount(self.times_s.astype(np.int64)).max())
+
+    @property
+    def told_times(self) -> str:
+        """What its times were taken for."""
+        unit = self.unit if self.unit == ISO else f"in {self.unit}"
+        exact = f", exact to {self.resolution_s:g} s" if self.resolution_s else ""
+        return f"{unit}{exact}, counted from the first row at {_moment(self.first_s)}"
 
     def of_endpoint(self, name: str, speed: float = 1.0) -> Replay | None:
         """The rows of an endpoint, all of them where the trace names none; None where none is its own.
@@ -120,121 +168,112 @@ class ArrivalTrace:
         return Replay(times_ns, self.items[own].astype(np.uint16), pictures, self.seconds / speed)
 
 
-def trace_at(text: str) -> str:
-    """The absolute place of a file with a trace, as an option has it. Raises ValueError."""
-    place = os.path.abspath(text)
+def _moment(at_s: float) -> str:
+    """Seconds, or the UTC time where that is what they are."""
+    if at_s < SINCE_1970_S / 10:
+        return f"{at_s:g} s"
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def read_trace(path: Path | str, unit: str = "", resolution_s: float | None = None) -> ArrivalTrace:
+    """The trace in a file, by its ending; unit and resolution of its times are found where not given.
+
+    A file that has not changed is not read again. Raises ValueError with what is wrong, and where.
+    """
     try:
-        read_trace(place)
+        check_regular(path)
+        changed = Path(path).stat()
+        return _read(str(path), unit, resolution_s, changed.st_mtime_ns, changed.st_size)
     except OSError as error:
         raise ValueError(f"cannot be read ({error.strerror or error}); name a trace") from error
     except UnicodeEncodeError:
         raise ValueError("is no path; name a trace") from None
-    return place
-
-
-def read_trace(path: Path | str) -> ArrivalTrace:
-    """The trace in a file, by its ending. Raises ValueError with what is wrong, and where; OSError.
-
-    A file that has not changed is not read again.
-    """
-    check_regular(path)
-    changed = Path(path).stat()
-    return _read(str(path), changed.st_mtime_ns, changed.st_size)
 
 
 @lru_cache(maxsize=1)
-def _read(path: str, changed_ns: int, size: int) -> ArrivalTrace:
+def _read(path: str, unit: str, resolution_s: float | None, changed_ns: int, size: int) -> ArrivalTrace:
     kind = Path(path).suffix.lower()
     if kind not in FORMATS:
         raise ValueError(f"is no trace by its name; give a file that ends in {', '.join(FORMATS)}")
     records = {".csv": _of_csv, ".jsonl": _of_json_lines, ".parquet": _of_parquet}[kind](path)
-    left_out: dict[str, None] = {}
-    rows = list(_rows(records, left_out))
-    notes = (f"columns that a trace does not have are left out: {some(left_out)}",) if left_out else ()
-    return ArrivalTrace.of(rows, notes)
+    table = _Table()
+    rows = list(_rows(records, table))
+    notes = (f"columns that a trace does not have are left out: {some(table.left_out)}",)
+    unit = table.find_unit(rows, unit) if rows else ""
+    return ArrivalTrace.of(rows, notes if table.left_out else (), unit, resolution_s)
 
 
-def _rows(records: Iterable[tuple[str, Mapping[str, Any]]], left_out: dict[str, None]) -> Iterator[TraceRow]:
-    """A row for each record, which comes with its place; names of other columns go to `left_out`."""
-    first_place, stamped = "", False
+@dataclass
+class _Table:
+    """What is seen of a file while its rows are read: the column of times, and those that are left out."""
+
+    column: str = ""
+    place: str = ""
+    """Of its first row."""
+    left_out: dict[str, None] = field(default_factory=dict)
+    has_stamps: bool = False
+    is_whole: bool = True
+
+    def see(self, column: str, moment: TimeValue, place: str) -> None:
+        """Another row's time. Raises ValueError where it is of another kind than the first."""
+        if not self.column:
+            self.column, self.place, self.has_stamps = column, place, moment.is_stamp
+        now, before = (ISO if one else "numbers" for one in (moment.is_stamp, self.has_stamps))
+        if (now, column) != (before, self.column):
+            raise ValueError(
+                f"{column} has {now}, and {self.column} {before} in {self.place}; give one kind of times"
+            )
+        self.is_whole &= moment.is_whole
+
+    def find_unit(self, rows: Sequence[TraceRow], unit: str) -> str:
+        """Of the rows' times, where they are numbers. Raises ValueError where it may be another."""
+        if self.has_stamps or unit:
+            return ISO if self.has_stamps else unit
+        times = np.array([row.time_s for row in rows])
+        return find_unit(times, self.column, {name.lower() for name in self.left_out}, self.is_whole)
+
+
+def _rows(records: Iterable[tuple[str, Mapping[str, Any]]], table: _Table) -> Iterator[TraceRow]:
+    """A row for each record, which comes with its place."""
     for count, (place, record) in enumerate(records, 1):
         if count > MOST_ROWS:
             raise ValueError(f"has more than {MOST_ROWS:,} rows; give at most so many")
-        told = _named(record, place, left_out)
         try:
-            row, is_stamp = _row(told)
+            told, column = _named(record, table.left_out)
+            moment = read_time(told["time"])
+            table.see(column, moment, place)
+            row = _row(moment.value, told)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
-        if count == 1:
-            first_place, stamped = place, is_stamp
-        elif is_stamp is not stamped:
-            now, before = KINDS[is_stamp], KINDS[stamped]
-            raise ValueError(f"{place}: time is in {now}, and in {before} in {first_place}; give one kind")
         yield row
 
 
-def _named(record: Mapping[str, Any], place: str, left_out: dict[str, None]) -> dict[str, Any]:
-    """Its values by what they are."""
+def _named(record: Mapping[str, Any], left_out: dict[str, None]) -> tuple[dict[str, Any], str]:
+    """Its values by what they are, and the column of its time; names of other columns go to `left_out`."""
     told: dict[str, Any] = {}
+    time_column = ""
     for column, value in record.items():
-        name = NAMES.get(str(column).strip().lower())
+        given = str(column).strip().lower()
+        name = NAMES.get(given) or ("time" if named_unit(given) else None)
         if name is None:
             left_out[f"{column!s:.40}"] = None
         elif name in told:
-            raise ValueError(f"{place}: {name} is given twice; leave out {column}")
+            raise ValueError(f"{name} is given twice; leave out {column}")
         else:
             told[name] = value
+            time_column = given if name == "time" else time_column
     if "time" not in told:
-        raise ValueError(f"{place}: has no time; give a column time, in seconds or ISO 8601")
-    return told
+        raise ValueError("has no time; give a column time, in seconds or ISO 8601")
+    return told, time_column
 
 
-def _row(told: Mapping[str, Any]) -> tuple[TraceRow, bool]:
-    """A row, and whether its time is an ISO 8601 one."""
-    time_s, is_stamp = seconds_of(told["time"])
-    row = TraceRow(
+def _row(time_s: float, told: Mapping[str, Any]) -> TraceRow:
+    return TraceRow(
         time_s,
         _whole("items", told.get("items"), 1, 1, MOST_ITEMS),
         str(told.get("endpoint") or "").strip(),
         _whole("picture", told.get("picture"), NO_PICTURE, 0, MOST_PICTURE),
     )
-    return row, is_stamp
-
-
-def seconds_of(value: Any) -> tuple[float, bool]:
-    """A time in seconds, and whether it was an ISO 8601 one, whose seconds are Unix time; without a zone UTC.
-
-    Raises ValueError.
-    """
-    if isinstance(value, datetime):
-        return _unix_s(value), True
-    text = value.strip() if isinstance(value, str) else value
-    try:
-        found = math.nan if isinstance(text, bool) or text is None else float(text)
-    except OverflowError:
-        found = math.inf
-    except (TypeError, ValueError):
-        return _stamp_s(text), True
-    if found >= MILLISECONDS:
-        raise ValueError(f"time is {value!r:.40}, which may be milliseconds; {GIVE_TIME}")
-    if not found >= 0:
-        raise ValueError(f"time is {value!r:.40}; {GIVE_TIME}")
-    return found, False
-
-
-def _stamp_s(text: Any) -> float:
-    try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        raise ValueError(f"time is {text!r:.40}; {GIVE_TIME}") from None
-    return _unix_s(moment)
-
-
-def _unix_s(moment: datetime) -> float:
-    found = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    if found <= SINCE_1970_S:
-        raise ValueError(f"time is {moment.isoformat()}; give one after 1973")
-    return found
 
 
 def _whole(name: str, value: Any, unset: int, least: int, most: int) -> int:

@@ -76,7 +76,9 @@ def test_an_endpoint_that_is_named_replays_its_own_rows_and_so_does_its_floor() 
     ]
     assert (http.name, http.seconds, http.level) == ("onnx-http/b1/r0.6/replay-burst", 5, 0.6)
     assert list(remarks([HTTP, GRPC], read_trace("burst.csv"), "burst.csv")) == [
-        "--replay burst.csv: 1 row of other left out: no such endpoint here"
+        "--replay burst.csv: 5 requests in 5 s, 1.00/s on average, at most 1 in a second",
+        "--replay burst.csv: times are in s, exact to 1 s, counted from the first row at 0 s",
+        "--replay burst.csv: 1 row of other left out: no such endpoint here",
     ]
 
 
@@ -120,8 +122,8 @@ def test_what_the_trace_says_no_option_says(given: str) -> None:
     ("text", "given", "sentence"),
     [
         (NAMED.replace("x-", "y-"), "", ": names onny-http, onny-grpc, other, and this study has onnx-http"),
-        ("time,items\n0,0\n", "", "--replay burst.csv: line 2: items is '0'; give a whole number from 1"),
-        (MIXED, "--replay no.csv", "--replay no.csv: cannot be read (No such file or directory); name"),
+        ("time,items\n0,0\n", "", "burst.csv: line 2: items is '0'; give a whole number from 1"),
+        (MIXED, "--replay no.csv", "no.csv: cannot be read (No such file or directory); name"),
         (MIXED, "--replay-speed 0", "--replay-speed 0: must be 0.001 to 1,000"),
         (MIXED, "--think 1", "--think: applies to closed-loop load, and no cell uses one"),
     ],

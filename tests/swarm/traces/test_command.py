@@ -1,7 +1,9 @@
 """`inferswarm trace`: what it prints and writes, and what it refuses in one sentence."""
 
+import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from swarm import __main__ as swarm
@@ -20,6 +22,7 @@ a.csv
   seconds     120.0
   mean rate   48.9 requests/s
   peak        218 requests in a second
+  times       in s, counted from the first row at 0.001639 s
   dispersion  75.0: variance over mean of the seconds' counts, 1 for Poisson
   items       1 (69.9%), 4 (20.1%), 16 (10.1%)
 """
@@ -55,6 +58,32 @@ def test_a_log_is_converted_and_what_was_left_out_is_said() -> None:
     assert code == 0
     assert out == ("2 requests taken\n1 line left out: of another method\n2 requests in 1.0 s: a.csv\n")
     assert Path("a.csv").read_text() == "time,items\n0.0,1\n0.5,1\n"
+
+
+def test_times_that_do_not_tell_are_asked_for_and_a_log_may_be_compressed() -> None:
+    Path("a.csv").write_text("timestamp\n0\n0\n900\n4000\n")
+    code, _, err = run("show a.csv")
+    assert code == 2
+    assert "give --replay-unit" in err
+    code, out, _ = run("show a.csv --replay-unit ms --replay-resolution 0")
+    assert (code, "in ms, counted from the first row at 0 s" in out) == (0, True)
+    Path("access.log").write_bytes(gzip.compress(LOG.encode()))
+    code, _, err = run("convert access.log -o b.csv")
+    assert (code, "is compressed" in err, Path("b.csv").exists()) == (2, True, False)
+
+
+@pytest.mark.parametrize("seed", ["", " --jitter 7"])
+def test_a_log_of_whole_seconds_is_spread_as_a_trace_of_them_is(seed: str) -> None:
+    line = '10.0.0.1 - - [26/Nov/2026:09:00:{:02} +0100] "POST /embed HTTP/1.1" 200 2187 "-" "curl/8"\n'
+    seconds = [second for second in range(12) for _ in range(20)]
+    Path("access.log").write_text("\ufeff" + "\r\n".join(map(line.format, seconds)))
+    code, out, _ = run(f"convert access.log -o a.csv{seed}")
+    assert (code, out.splitlines()[0]) == (0, "240 requests taken")
+    Path("b.csv").write_text("\n".join(["time", *map(str, seconds)]))
+    converted, whole = (read_trace(name).times_s for name in ("a.csv", "b.csv"))
+    same = np.allclose(converted - converted[0], whole - whole[0], atol=2e-6)
+    assert same is (not seed)
+    assert len(np.unique(converted)) == 240
 
 
 def test_endpoints_pictures_and_notes_are_shown() -> None:

@@ -66,7 +66,7 @@ def test_an_identity_that_changed_for_good_restarted(tmp_path: Path) -> None:
     tag = book.add("onnx-http", 1, 1, LOADS, counters=triton(100, 1, 8 * MS) | {"requests": -950})
     read(book, tag, "aabb", [1_020, 10])
     run = folded(book, tmp_path)
-    assert text_of(run, "server-lost") == "the server's counters went backwards: it restarted"
+    assert "server-lost" in codes(run)
     assert run.tainted
 
 

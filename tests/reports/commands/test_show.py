@@ -81,7 +81,7 @@ def test_cells_csv_has_the_agreed_columns_and_leaves_the_unknown_empty(shown: Pa
     assert COLUMNS[56:61] == ("stand_in", "model", "codec", "server", "space")
     assert COLUMNS[61:65] == ("connect_ms", "connects_per_request", "network_most_ms", "users_busy")
     assert COLUMNS[65:67] == ("stream_wait_ms", "flow_wait_ms")
-    assert COLUMNS[-3:] == ("slo", "goodput_share", "goodput_per_s")
+    assert COLUMNS[-4:] == ("slo", "goodput_share", "goodput_per_s", "cache_hit_share")
     first = rows[0]
     assert (first["study"], first["cell"], first["repeat"]) == ("step7", "pytorch-http/b1/c1", "1")
     assert (first["requests"], first["link"], first["gpu_power_w"], first["limit"]) == (

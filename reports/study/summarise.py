@@ -69,7 +69,7 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     said = (*axis_caveats(whole, links), *random_input(inputs), *littles_law(whole, run.drained))
     # A server that was started by the study runs on the master's machine; older headers tell no more.
     local = about.get("local", True if about.get("embedded") else None)
-    cores = ((header.get("fingerprint") or {}).get("cpu") or {}).get("cores")
+    cores = (header.get("fingerprint") or {}).get("cores")
     placed = replace(whole, cost=cost, local=local, host_cores=cores)
     return attributed(replace(placed, caveats=(*whole.caveats, *said, *taken_by_others(placed))))
 

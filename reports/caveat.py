@@ -1,6 +1,6 @@
 """Doubt as a value: a reason to distrust a number, what to do about it, and what holds of each kind of it."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 
@@ -30,11 +30,15 @@ _VOID = Trait.TAINTS | Trait.VOIDS
 
 @dataclass(frozen=True)
 class CaveatKind:
-    """What to do about a caveat, what holds of it, and, where it invalidates a run, in short why."""
+    """What to do about a caveat, what holds of it, and, where it invalidates a run, in short why.
+
+    `explains` are the codes of what it surely brings about in its run, which is then no finding of its own.
+    """
 
     advice: str
     traits: Trait = _NONE
     why: str = ""
+    explains: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -66,17 +70,20 @@ KINDS = {
         "Run the study again; what was measured until then is kept.",
         _VOID | Trait.SPOILS_SEARCH | Trait.BY_STOPPING,
         "aborted",
+        frozenset(("cut-short", "counts-mismatch")),
     ),
     "unfinished": CaveatKind(
         "The study stopped inside this run: run it again.",
         _VOID | Trait.SPOILS_SEARCH | Trait.BY_STOPPING,
         "unfinished",
+        frozenset(("cut-short", "results-lost", "counts-mismatch")),
     ),
     "failed": CaveatKind("Read the run's note and the logs, fix the cause, run again.", _VOID, "failed"),
     "worker-lost": CaveatKind(
         "Look at the worker's log; run the cell again with all workers.",
         _VOID | Trait.SPLITS | Trait.SPOILS_SEARCH,
         "a worker was lost",
+        frozenset(("users-missing", "results-lost", "cut-short", "counts-mismatch")),
     ),
     "worker-joined": CaveatKind(
         "Run the cell again: its users were redistributed while it was measured.",
@@ -92,6 +99,7 @@ KINDS = {
         "Look at the server's log; restart it and run the cell again.",
         _VOID | Trait.SPLITS,
         "the server restarted",
+        frozenset(("cold-shape", "regime-change", "drift")),
     ),
     "counters-reset": CaveatKind(
         "Find what loaded the model or changed the server meanwhile (a repository poll, a deployment, a "
@@ -103,11 +111,13 @@ KINDS = {
         "Look for a worker that died or a full disk; run the cell again.",
         _VOID | Trait.SPLITS,
         "results were lost",
+        frozenset(("counts-mismatch", "littles-law")),
     ),
     "cut-short": CaveatKind(
         "Run the cell again: its end was not recorded.",
         _VOID | Trait.BY_STOPPING,
         "cut short",
+        frozenset(("counts-mismatch",)),
     ),
     "cold-shape": CaveatKind(
         "Use a longer warm-up, so that the server has run this batch size before it is measured; run again.",
@@ -129,6 +139,7 @@ KINDS = {
         "lower the load: this is the client's speed, not the server's.",
         Trait.TAINTS | Trait.OF_CLIENT,
         "the client was the limit",
+        frozenset(("late-arrivals", "littles-law")),
     ),
     "client-exhausted": CaveatKind(
         "Keep connections (--channels per-user), raise `ulimit -n` and the range of local "
@@ -273,6 +284,12 @@ KINDS = {
 def caveat(code: str, text: str) -> Caveat:
     """The caveat of one code with the advice that belongs to it; an unknown code gets a general one."""
     return Caveat(code, text, KINDS.get(code, _UNKNOWN).advice)
+
+
+def without_consequences(caveats: Sequence[Caveat]) -> tuple[Caveat, ...]:
+    """The caveats of one run, but for those that another of them explains."""
+    explained = {code for one in caveats for code in KINDS.get(one.code, _UNKNOWN).explains}
+    return tuple(one for one in caveats if one.code not in explained)
 
 
 def gravest(codes: Container[str]) -> str:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from reports.backend_facts import facts_of, model_of
-from reports.caveat import Caveat, caveat
+from reports.caveat import Caveat, caveat, without_consequences
 from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
 from reports.caveats.client import client_caveats, taken_by_others
 from reports.caveats.drift import drift_caveats
@@ -155,7 +155,7 @@ def _unsampled(run: RunRecords) -> Iterator[Caveat]:
 
 
 def attributed(run: Summary) -> Summary:
-    """The Summary with the sum of its parts, the doubts that follow from it, and its limit."""
+    """The Summary with the sum of its parts, its limit, and all doubts but those that another explains."""
     seen, gap = run, path_gap(run)
     if run.path is not None and gap is not None:
         # The path's totals are not of the run's load, so they are unknown.
@@ -163,7 +163,7 @@ def attributed(run: Summary) -> Summary:
     proven_ns, most_ns, unexplained_ns = remainder(seen)
     whole = replace(seen, network_ns=proven_ns, network_most_ns=most_ns, unexplained_ns=unexplained_ns)
     doubted = replace(whole, caveats=(*whole.caveats, *attribution_caveats(whole)))
-    return replace(doubted, limit=limit_of(doubted))
+    return replace(doubted, limit=limit_of(doubted), caveats=without_consequences(doubted.caveats))
 
 
 def given(

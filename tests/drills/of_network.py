@@ -98,9 +98,7 @@ NAMELESS = Expected(2, folder=False, left=False, limit="", says=(UNKNOWN,))
 EXHAUSTED = Expected(3, {"exhausted": SOME}, ("failures", "client-exhausted"), UNLOST)
 CUT = {"timeout": SOME, "unreachable": MAYBE}
 HEALED = Expected(1, CUT, ("failures",), ("results-lost", "counts-mismatch"))
-LOST = Expected(
-    3, dict.fromkeys(CUT, MAYBE), ("worker-lost", "cut-short"), in_flight=ANY, says=("worker w\\d was lost",)
-)
+LOST = Expected(3, dict.fromkeys(CUT, MAYBE), ("worker-lost",), in_flight=ANY, says=("worker w\\d was lost",))
 DRILLS = (
     Drill("dns-never", "a host name that has no address, from the start", NAMELESS, nothing, unknown_name),
     Drill(

@@ -120,7 +120,7 @@ FULL = Expected(
     # A footer is short: it may find room in the last block that the ledger already has.
     status=f"{UNFINISHED} or failed", says=("the ledger cannot be written \\(No space left on device",),
 )  # fmt: skip
-LOST = Expected(3, {}, ("worker-lost", "cut-short"), in_flight=UNSHIPPED, says=("worker w\\d was lost",))
+LOST = Expected(3, {}, ("worker-lost",), in_flight=UNSHIPPED, says=("worker w\\d was lost",))
 CUT_OFF = Expected(3, {}, ("unfinished",), status=UNFINISHED, left=False, in_flight=ANY)
 DIED = Expected(
     3, {"refused": MAYBE, "reset": MAYBE}, ("failed",), in_flight=ANY, says=("emulated server died",)

@@ -100,7 +100,8 @@ def next_step(study: Study) -> AnswerRow | None:
     runs = [run for run in study.started if not run.is_floor]
     spoilt = Counter(code for run in runs for code in tainting(run))
     if spoilt and 2 * sum(run.tainted for run in runs) >= len(runs):
-        (code, count), *_ = ranked(spoilt)
+        # Of as many runs, the gravest, which stands first.
+        code, count = max(((code, spoilt[code]) for code in KINDS), key=lambda pair: pair[1])
         why = f"{code} invalidates {count} of {plural(len(runs), 'run')}."
         return AnswerRow("Next step", sentence(_cure(code, runs)), why)
     sound = [one for one in contenders(study) if not one.tainted]

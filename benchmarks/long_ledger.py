@@ -11,7 +11,8 @@ import numpy as np
 
 from reports.fold.records import epoch_s, iso
 from reports.histogram.codec import encoded_ns
-from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
+from reports.ledger.ledger import FILE_NAME, VERSION
+from reports.ledger.seals import sealed
 
 STARTED = "2026-11-21T11:00:00Z"
 KINDS, PER_SECOND, NS = 20, 25, 1_000_000_000
@@ -46,16 +47,24 @@ def write_study(folder: Path, plan: Sequence[Mapping[str, Any]], seconds: int, w
     """A complete study of these runs, each measured for so long by so many workers."""
     header = {"kind": "header", "version": VERSION, "study": "step7", "title": "Sizes", "size": "full"}
     header |= {"started_utc": STARTED, "plan": list(plan)}
-    writer = LedgerWriter(folder / FILE_NAME)
-    writer.write(header)
-    writer.close()
     random = np.random.default_rng(1)
     told = [[template(f"w{number}", random) for number in range(workers)] for _ in range(KINDS)]
-    with open(folder / FILE_NAME, "a", encoding="utf-8", newline="\n") as file:
-        for place, run in enumerate(plan):
-            began = int(epoch_s(STARTED)) + place * (WARM_UP_S + seconds + 2)
-            file.writelines(lines_of(run, began, seconds, told))
-        file.write(line({"kind": "footer", "status": "complete", "reason": ""}))
+    with open(folder / FILE_NAME, "wb") as file:
+        checksum = 0
+        for number, text in enumerate(lines_of_study(header, seconds, told), 1):
+            whole, made = sealed(text.encode(), number, checksum)
+            checksum = checksum or made
+            file.write(whole)
+
+
+def lines_of_study(header: Record, seconds: int, told: Sequence[Sequence[str]]) -> Iterator[str]:
+    """All of its lines, without their ends and seals."""
+    yield from line(header).splitlines()
+    for place, run in enumerate(header["plan"]):
+        began = int(epoch_s(STARTED)) + place * (WARM_UP_S + seconds + 2)
+        for text in lines_of(run, began, seconds, told):
+            yield from text.splitlines()
+    yield from line({"kind": "footer", "status": "complete", "reason": ""}).splitlines()
 
 
 def lines_of(

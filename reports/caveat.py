@@ -66,6 +66,12 @@ def coded(trait: Trait) -> frozenset[str]:
 
 _UNKNOWN = CaveatKind("Look at the logs before trusting the number.")
 KINDS = {
+    "ledger-damaged": CaveatKind(
+        "Copy the ledger anew from where it was written, or run the cell again: a part of it is missing.",
+        _VOID,
+        "the ledger is damaged",
+        frozenset(("unfinished", "results-lost", "cut-short", "no-data", "counts-mismatch", "littles-law")),
+    ),
     "aborted": CaveatKind(
         "Run the study again; what was measured until then is kept.",
         _VOID | Trait.SPOILS_SEARCH | Trait.BY_STOPPING,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from reports.ledger.files import parsed
 from reports.ledger.ledger import Record, outline, records_of_runs
+from reports.ledger.seals import Seals
 
 
 @dataclass(frozen=True)
@@ -24,5 +25,8 @@ def read_ledger(path: Path) -> Ledger:
     """All of it; LedgerError as the reports' own reading raises it."""
     found = outline(path)
     assert all(number <= found.lines for number, _ in records_of_runs(found))
-    lines = path.read_bytes().splitlines()[1 : found.lines]
-    return Ledger(found.header, tuple(map(parsed, lines)), found.cut_line)
+    seals = Seals()
+    lines = [
+        seals.opened(line, at) for at, line in enumerate(path.read_bytes().splitlines()[: found.lines], 1)
+    ]
+    return Ledger(found.header, tuple(parsed(line) for line in lines[1:] if line), found.cut_line)

@@ -16,6 +16,7 @@ from reports.ledger.axes import planned_axes
 from reports.ledger.ledger import Extent, Outline, Record, Tag, records_of_runs, refused_line, tag_of
 from reports.ledger.records import LATER, MOST_RUNS, MOST_WORKERS, PLANNED, check_planned
 
+DAMAGED = "ledger-damaged"
 OF_IDLE = ("health", "path")
 """What older programs also wrote of workers that had nothing to do, by the cell of the study before."""
 SUMMED = ("window", "health", "path", "sample")
@@ -206,17 +207,20 @@ def planned_runs(
     """
     plan = {tag_of(entry): planned_of(entry) for entry in whole_plan(found)}
     ends = {tag: ends_of(extent, bins) for tag, extent in found.runs.items()}
+    damaged = found.damaged_runs()
     held: dict[Tag, RunRecords] = {}
     workers: dict[Tag, set[str]] = defaultdict(set)
     for number, record in records_of_runs(found):
         tag = tag_of(record)
-        if tag not in plan and record["kind"] in OF_IDLE:
+        if tag not in plan and (record["kind"] in OF_IDLE or damaged):
             continue
         if tag not in plan:
             raise refused_line(found.path, number, f"is of {tag[0]!r:.60}, which was not planned")
         extent = found.runs[tag]
         if tag not in held:
             held[tag] = RunRecords(plan[tag], bins, Room(extent.size), at_once, of_second)
+            if tag in damaged:
+                held[tag].add({"kind": "caveat", "code": DAMAGED, "text": damaged[tag]})
         held[tag].add(record)
         if number in ends[tag]:
             held[tag].close(ends[tag][number])

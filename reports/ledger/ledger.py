@@ -16,10 +16,13 @@ from typing import Any
 
 from reports.ledger.files import check_regular, parsed
 from reports.ledger.records import OF_RUNS, check_record
+from reports.ledger.seals import Gap, Seals, header_checksum, named, sealed
 
 FILE_NAME = "ledger.jsonl"
 VERSION = 2
 READABLE = (1, VERSION)
+MOST_GAPS = 1_000
+"""Among a ledger's lines, until it is no longer told of which runs they are."""
 LONGEST_LINE = 64_000_000
 """Bytes: a hundred times the longest that a study writes, its header with the whole plan."""
 Record = Mapping[str, Any]
@@ -51,10 +54,15 @@ class LedgerWriter:
     def __init__(self, path: Path | str) -> None:
         # Unbuffered: what a full disk does not take must not come again when the file is closed.
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (open until close())
+        self._header, self._written = 0, 0
+        with open(path, "rb") as there:
+            for self._written, line in enumerate(there, 1):
+                self._header = self._header if self._written > 1 else header_checksum(line) or 0
 
     def write(self, record: Record) -> None:
         """Appends one record as one line; ValueError where it holds NaN or an infinity, which JSON lacks."""
-        left = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        text = json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
+        left, checksum = sealed(text, self._written + 1, self._header)
         size = os.fstat(self._file.fileno()).st_size
         try:
             while left:
@@ -63,6 +71,8 @@ class LedgerWriter:
             # Half a line would make one with the next, once there is room.
             self._file.truncate(size)
             raise
+        self._written += 1
+        self._header = self._header or checksum
 
     def close(self) -> None:
         """Closes the file; closing twice is fine."""
@@ -71,16 +81,18 @@ class LedgerWriter:
 
 @dataclass
 class Extent:
-    """How far a run reaches: the number of its last line, the bytes of its lines, and the number of the last
-    line of every second that they name.
+    """How far a run reaches: the numbers of its first and its last line, the bytes of its lines, and the
+    number of the last line of every second that they name.
     """
 
+    first: int = 0
     last: int = 0
     size: int = 0
     seconds: dict[int, int] = field(default_factory=dict)
 
     def reach(self, number: int, size: int, second: int | None) -> None:
         """Takes in one more line."""
+        self.first = self.first or number
         self.last = number
         self.size += size
         if second is not None:
@@ -91,7 +103,8 @@ class Extent:
 class Outline:
     """What a first look at a ledger tells: all that belongs to no run, and how far each run reaches.
 
-    `lines` counts the whole lines, the header too; a last line that was cut off is not among them.
+    `lines` counts the whole lines, the header too; a last line that was cut off is not among them. `seals`
+    has what is damaged.
     """
 
     path: Path | str
@@ -100,10 +113,28 @@ class Outline:
     runs: Mapping[Tag, Extent]
     lines: int
     cut_line: bool
+    seals: Seals
 
     def of_kind(self, kind: str) -> list[Record]:
         """The records of one kind that belong to no run, in order."""
         return [record for record in self.others if record["kind"] == kind]
+
+    def damaged_runs(self) -> dict[Tag, str]:
+        """The runs that lines are missing of, or may be, and which lines, as a caveat says it.
+
+        A missing line is of a run that was under way; where none was, of the last before or the first after.
+        """
+        missing = self.seals.missing
+        if self.seals.header_changed or len(missing) > MOST_GAPS:
+            return dict.fromkeys(self.runs, "the ledger was changed after it was written")
+        found: dict[Tag, list[Gap]] = {}
+        for gap in missing:
+            near = [tag for tag, run in self.runs.items() if run.first < gap.before <= run.last]
+            ended = [(run.last, tag) for tag, run in self.runs.items() if run.last < gap.before]
+            later = [(run.first, tag) for tag, run in self.runs.items() if run.first >= gap.before]
+            for tag in near or [tag for _, tag in (*sorted(ended)[-1:], *sorted(later)[:1])]:
+                found.setdefault(tag, []).append(gap)
+        return {tag: f"{named(gaps)} of the ledger: lost or changed" for tag, gaps in found.items()}
 
 
 def outline(path: Path | str) -> Outline:
@@ -114,10 +145,12 @@ def outline(path: Path | str) -> Outline:
     """
     header: Record = {}
     others, runs, tags = [], dict[Tag, Extent](), dict[tuple[bytes, ...], Tag]()
-    number, broken, line = 0, 0, b""
-    for number, line in enumerate(_lines(path), 1):
+    number, broken, whole, seals = 0, 0, b"", Seals()
+    for number, whole in enumerate(_lines(path), 1):
         if broken:
             _whole(None, broken, path)
+        if (line := seals.opened(whole, number)) is None:
+            continue
         if number > 1 and (found := _OF_RUN.match(line)) and (tag := _tag(found, tags)):
             second = _SECOND.search(line, found.end())
             runs.setdefault(tag, Extent()).reach(number, len(line), int(second[1]) if second else None)
@@ -135,13 +168,18 @@ def outline(path: Path | str) -> Outline:
             others.append(record)
     if not number:
         raise LedgerError(f"{path}: is empty: the study stopped before its header, run it again.")
-    cut = _parse(line) is None
-    return Outline(path, header, tuple(others), runs, number - cut, cut)
+    cut = _parse(whole) is None
+    if cut and seals.changed[-1:] == [number]:
+        seals.changed.pop()
+    return Outline(path, header, tuple(others), runs, number - cut, cut, seals)
 
 
 def records_of_runs(found: Outline) -> Iterator[tuple[int, Record]]:
     """Every record of a run with the number of its line, in order; LedgerError at one that cannot be true."""
-    for number, line in enumerate(islice(_lines(found.path), found.lines), 1):
+    seals = Seals()
+    for number, whole in enumerate(islice(_lines(found.path), found.lines), 1):
+        if (line := seals.opened(whole, number)) is None:
+            continue
         record = _whole(_parse(line), number, found.path)
         if _of_run(record):
             try:

@@ -49,7 +49,7 @@ class Study:
     those that replay a trace. `strange` are kinds of records that this program does not know. `footer` is
     empty without one. `missed` says which listeners of the study's events missed some. `blocks` are the
     seconds of each run's measure phase. `is_spread`: whether the ledger says when images were worked on,
-    which those of older versions do not.
+    which those of older versions do not. `damage` says what of the ledger is lost, or was changed.
     """
 
     header: Record
@@ -69,6 +69,7 @@ class Study:
     missed: tuple[str, ...] = ()
     blocks: Mapping[Tag, RunBlocks] = field(default_factory=dict)
     is_spread: bool = False
+    damage: tuple[str, ...] = ()
 
     @property
     def started(self) -> tuple[Summary, ...]:
@@ -191,6 +192,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         missed=tuple(map(str, footer.get("events") or ())),
         blocks=blocks,
         is_spread=is_spread,
+        damage=tuple(found.seals.sentences()),
     )
 
 
@@ -209,6 +211,7 @@ def notices(study: Study) -> Iterator[str]:
         yield f"The study ended as {study.status}{reason}."
     if study.cut_line:
         yield "The ledger's last line is cut off; it was left out, and everything before it was read."
+    yield from study.damage
     for sentence in study.missed:
         yield f"{sentence} No figure here depends on it."
     if missing := len(study.runs) - len(study.started):

@@ -14,7 +14,7 @@ from reports.caveats.gpu import gpu_caveats
 from reports.caveats.run import littles_law, random_input, run_caveats, varying_load
 from reports.fold.path import standing_alone
 from reports.fold.records import epoch_s
-from reports.fold.run_records import RunRecords, is_paced
+from reports.fold.run_records import DAMAGED, RunRecords, is_paced
 from reports.fold.samples import costs
 from reports.fold.server import ServerSide, server_side
 from reports.fold.server_facts import memory_of, serving_gap, serving_of, shed_of, trace_of
@@ -53,6 +53,9 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     planned["facts"] = facts_of(header, planned["backend"], planned["endpoint"])
     edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
+        if damaged := [record for record in run.of_kind("caveat") if record["code"] == DAMAGED]:
+            told = tuple(caveat(record["code"], record["text"]) for record in damaged)
+            return Summary(**planned, status="unfinished", caveats=told)
         if any(second.results for second in run.seconds.values()):
             raise ValueError(f"{run.planned['cell']:.60} has windows and was never begun")
         return Summary(**planned, status="not-run")

@@ -108,8 +108,8 @@ def test_ledgers_and_copied_logs(token: None, tmp_path: Path) -> None:
     ledger = RedactedLedger(tmp_path / "ledger.jsonl")
     ledger.write({"reason": f"<{TOKEN}>", "told": [{"of": (TOKEN,)}]})
     ledger.close()
-    kept = f'{{"reason":"<{HIDDEN}>","told":[{{"of":["{HIDDEN}"]}}]}}\n'
-    assert (tmp_path / "ledger.jsonl").read_text() == kept
+    kept = f'{{"reason":"<{HIDDEN}>","told":[{{"of":["{HIDDEN}"]}}],"line":1,'
+    assert (tmp_path / "ledger.jsonl").read_text().startswith(kept)
     (tmp_path / "log").write_bytes(b"\xff a line\r\n" + TOKEN.encode() + b"\x1b[2J\n")
     copy_guarded(str(tmp_path / "log"), str(tmp_path / "copy"))
     assert (tmp_path / "copy").read_text() == f"\\xff a line\n{HIDDEN}\\x1b[2J\n"
@@ -132,7 +132,7 @@ def test_a_token_like_a_ledgers_own_words_breaks_none(
     ledger.write(record)
     ledger.close()
     spellings.cache_clear()
-    assert json.loads((tmp_path / "ledger.jsonl").read_text()) == record
+    assert json.loads((tmp_path / "ledger.jsonl").read_text()).items() >= record.items()
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from tests.reports.lines import triton
 from tests.reports.study.test_fold import codes
 
 GRAVEST_FIRST = {
+    "ledger-damaged": "the ledger is damaged",
     "aborted": "aborted",
     "unfinished": "unfinished",
     "failed": "failed",
@@ -41,7 +42,7 @@ GRAVEST_FIRST = {
     "failures": "requests failed",
 }
 """All that invalidate a run, and in short why."""
-VOID = list(GRAVEST_FIRST)[:13]
+VOID = list(GRAVEST_FIRST)[:14]
 
 
 @pytest.mark.parametrize(

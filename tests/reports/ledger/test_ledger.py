@@ -5,6 +5,7 @@ import resource
 from itertools import product
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -61,14 +62,15 @@ def test_each_record_is_on_disk_at_once_as_one_compact_line_and_half_a_line_neve
     with pytest.raises(ValueError, match="JSON compliant"):
         writer.write({"kind": "cold", "n": float("nan")})
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (30, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60, limits[1]))
     try:
         with pytest.raises(OSError, match="File too large"):
             writer.write({"kind": "cold", "n": 2})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     writer.write({"kind": "cold", "n": 3})
-    assert path.read_text() == '{"kind":"cold","n":1}\n{"kind":"cold","n":3}\n'
+    told = ('{"kind":"cold","n":1,"line":1', 0), ('{"kind":"cold","n":3,"line":2', 3831576865)
+    assert path.read_text() == "".join(f'{text},"crc32":{crc32(text.encode(), of)}}}\n' for text, of in told)
     writer.close()
 
 

@@ -62,6 +62,13 @@ class RequestError(Exception):
         self.refused_for = refused_for
 
     @property
+    def whole(self) -> str:
+        """An answer's status and the server's words: `HTTP 502 <html> …`; without an answer what happened."""
+        if not self.code:
+            return str(self)
+        return self.detail if self.code.isdecimal() else f"{self.code} {self.detail}"
+
+    @property
     def retry_after_s(self) -> int:
         """The seconds to wait before asking again; 0 where it is a date, or not said."""
         said = self.retry_after or ""

@@ -102,7 +102,7 @@ def vectors(target: str, options: Sequence[str]) -> NDArray[np.float32]:
     parsed = probe.parser().parse_args([target, *options])
     chosen = probe.options_of(parsed, f"{probe.NAME}={target}")
     (endpoint,) = described(own_endpoints(chosen), chosen)
-    return fetched(endpoint, load_images(chosen.images, chosen.texts, chosen.pool_bytes), REQUEST_S)
+    return fetched(endpoint, load_images(chosen.images, chosen.texts, chosen.pool_bytes), REQUEST_S, print)
 
 
 def studied(endpoint: str, options: Sequence[str], right: NDArray[np.float32], folder: Path) -> Console:

@@ -35,12 +35,18 @@ def wait_for_workers(workers: Workers, say: Callable[[str], None], wanted: int =
     return len(workers.taking_part())
 
 
-def hand_out(workers: Workers, endpoints: Sequence[Endpoint], images: ImageSet, options: Options) -> None:
+def hand_out(
+    workers: Workers,
+    endpoints: Sequence[Endpoint],
+    images: ImageSet,
+    options: Options,
+    say: Callable[[str], None],
+) -> None:
     """Fetch the golden embeddings; give every worker what it needs. Raises SwarmError.
 
     Where no model computes there are none, and answers are checked for their form alone.
     """
-    golden = golden_embeddings(endpoints, images, options.request_timeout, options.golden)
+    golden = golden_embeddings(endpoints, images, options.request_timeout, options.golden, say)
     study = {
         "images": options.images,
         "texts": options.texts,

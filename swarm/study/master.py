@@ -60,6 +60,7 @@ from users.backends.asking import read_counters, read_serving
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet, load_images
 from users.inputs.pictures import ImageSetError
+from users.refusals import patient
 
 if TYPE_CHECKING:
     # A headless study imports nothing of the page.
@@ -128,13 +129,14 @@ class Master:
             raise UsageError(str(error)) from error
         if self.images.left_out:
             self._say(f"--images: of its files these are left out: {self.images.left_out}")
-        check_metrics(options.urls, options.security, options.dcgm_metrics_url)
+        with patient(self._say):
+            check_metrics(options.urls, options.security, options.dcgm_metrics_url)
         if self._environment.web_ui is None:
             check_cells(self._study, possible(asked, options), options)
         # From the page, another study's settings may be asked for at any time.
         varied = self._environment.web_ui is not None or varies_servers(self._study, asked, options)
         self._cluster = cluster_of(options, self._say)
-        with self._signals.preparing():
+        with self._signals.preparing(), patient(self._say):
             self._servers.prepare(options, asked, self.images, self._launch, varied)
         if options.golden:  # every press of Start reads it again
             from_file(options.golden, self._servers.endpoints)
@@ -236,8 +238,9 @@ class Master:
 
     def _check_servers(self, cells: Sequence[Cell]) -> None:
         """They can be set as cells say, and take what cells send. Raises UsageError."""
-        self._control.check(cells)
-        self._forms.check(cells, self.images)
+        with patient(self._say):
+            self._control.check(cells)
+            self._forms.check(cells, self.images)
 
     def _set_up(self, cell: Cell) -> Sequence[Endpoint]:
         """What a run of a cell needs of its server; the endpoints whose models were loaded again."""
@@ -301,7 +304,7 @@ class Master:
         self._say(f"{self._study.title}: {size}, results in {folder}/")
         if advice := shorten(schedule.planned, amounts.warm_up):
             self._say(advice)
-        hand_out(self._workers, self._servers.endpoints, self.images, options)
+        hand_out(self._workers, self._servers.endpoints, self.images, options, self._say)
         told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.links))
         here = {name: target["resolved"] for name, target in self._servers.targets.items()}
         self._elsewhere = elsewhere(here, told)

@@ -171,7 +171,7 @@ def whole(endpoint: Endpoint, asked: Asked) -> Endpoint:
     except TargetError as error:
         raise UsageError(f"--endpoint {endpoint.name}: {error}") from error
     except RequestError as error:
-        raise UsageError(f"{name}: does not say what its model takes ({error})") from error
+        raise UsageError(f"{name}: does not say what its model takes ({error.whole})") from error
     return finished(endpoint, contract, steps)
 
 

@@ -1,7 +1,8 @@
 """Golden embeddings, by space: what the right answer is, from a space's first endpoint or from a file."""
 
+import functools
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.inputs.images import ImageSet
 from users.load.check import check_form
+from users.refusals import ask_again, passes, patient
 from users.transport.transports import client
 
 MOST = 256
@@ -23,34 +25,52 @@ Golden = Mapping[str, NDArray[np.float32]]
 """float32 of shape [n, dimension] of the first n items, by space."""
 
 
-def golden_embeddings(endpoints: Sequence[Endpoint], images: ImageSet, timeout_s: float, path: str) -> Golden:
-    """Of every space that is computed, from the file at `path` where it has that space. Raises UsageError."""
+def golden_embeddings(
+    endpoints: Sequence[Endpoint],
+    images: ImageSet,
+    timeout_s: float,
+    path: str,
+    say: Callable[[str], None],
+) -> Golden:
+    """Of every space that is computed, from the file at `path` where it has that space. Raises UsageError.
+
+    `say` tells a person where an endpoint limits requests so much that it gives only some of them.
+    """
     told = from_file(path, endpoints) if path else {}
     first: dict[str, Endpoint] = {}
     for endpoint in endpoints:
         if facts_of(endpoint).computes:
             first.setdefault(endpoint.space, endpoint)
     return {
-        space: told[space] if space in told else fetched(one, images, timeout_s)
+        space: told[space] if space in told else fetched(one, images, timeout_s, say)
         for space, one in first.items()
     }
 
 
-def fetched(endpoint: Endpoint, images: ImageSet, timeout_s: float) -> NDArray[np.float32]:
+def fetched(
+    endpoint: Endpoint, images: ImageSet, timeout_s: float, say: Callable[[str], None]
+) -> NDArray[np.float32]:
     """From an endpoint's answers, one row an item. Raises UsageError where it does not answer."""
     codec = codec_of(endpoint)
-    rows = []
+    count = min(MOST, images.count(codec.endpoint.contract))
+    rows: list[NDArray[np.float32]] = []
     try:
-        with client(codec, timeout_s) as asking:
+        with client(codec, timeout_s) as asking, patient(say):
             # One by one: a batch would be the first of its size, and its cost would not be told.
-            for index in range(min(MOST, images.count(codec.endpoint.contract))):
-                reply = asking.send(codec.prepare(images, (index,)))
+            for index in range(count):
+                prepared = codec.prepare(images, (index,))
+                reply = ask_again(endpoint.address, functools.partial(asking.send, prepared))
                 check_form(reply, 1, codec.endpoint.contract)
                 rows.append(reply.embeddings[0])
     except RequestError as error:
-        raise UsageError(
-            f"{endpoint.name} {endpoint.shown}: no golden embeddings from it ({error})"
-        ) from error
+        if not rows or not passes(error):
+            raise UsageError(
+                f"{endpoint.name} {endpoint.shown}: no golden embeddings from it ({error.whole})"
+            ) from error
+        say(
+            f"{endpoint.name}: answers are compared for the first {len(rows)} of {count} items only, since it"
+            f" limits requests ({error.whole})"
+        )
     return np.stack(rows)
 
 

@@ -17,13 +17,14 @@ from swarm.errors import UsageError
 from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.endpoints import flag_of
 from users.backends.registry import backend_of, codec_of, facts_of
-from users.endpoint import Endpoint
+from users.endpoint import Endpoint, Protocol
 from users.errors import REDIRECTS, RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
 from users.inputs.images import ImageSet
 from users.inputs.pictures import oddity
 from users.load.check import check_form, describe_difference, has_unit_rows, similarity
+from users.refusals import ABSENT, as_request_error, ask_again, explain_refusal, limits_size
 from users.tls import OPEN
-from users.transport.admin_connection import PATIENCE_S, no_token, refuses_token
+from users.transport.admin_connection import PATIENCE_S
 from users.transport.base import Reply
 from users.transport.sockets import connect
 from users.transport.transports import client
@@ -33,6 +34,8 @@ HELLO = {
     "grpc": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)),
 }
 """What each protocol begins with, without the token: for HTTP/2 its preface and empty settings."""
+FIRST_BYTES, SETTINGS = 9, bytes((4,))
+"""The size of a frame's head in HTTP/2; the type of the first one, behind its length of 3 bytes."""
 APART = "give them different spaces (space in a file, or --space {here}=NAME)"
 
 
@@ -73,9 +76,7 @@ def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None
             raise UsageError(f"{name}: answers with an all-zero vector; fix what it serves")
         return First(learned(endpoint, reply), reply.embeddings[0], took_ns)
     except RequestError as error:
-        if refuses_token(error):
-            raise UsageError(f"{name}: {no_token(endpoint)}") from error
-        raise UsageError(f"{name}: {no_embedding(endpoint, error)} ({error}){guessed(endpoint)}") from error
+        raise UsageError(f"{name}: {no_embedding(endpoint, error)}{guessed(endpoint)}") from error
 
 
 def check_kind(name: str, endpoint: Endpoint) -> None:
@@ -86,8 +87,9 @@ def check_kind(name: str, endpoint: Endpoint) -> None:
     try:
         backend_of(endpoint).check(endpoint)
     except TargetError as error:
-        if not endpoint.tls and speaks_tls(endpoint):
-            raise UsageError(f"{name}: speaks TLS; give {replace(endpoint, tls=True).shown}") from None
+        cause = error.__cause__
+        if cause is not None and not as_request_error(cause).code and (other := spoken_instead(endpoint)):
+            raise UsageError(f"{name}: {other}") from None
         raise UsageError(f"{name}: {error}") from error
 
 
@@ -112,10 +114,7 @@ def check_pair(first: First, images: ImageSet, say: Callable[[str], None], min_c
     try:
         reply, took_ns = first_reply(endpoint, images, 2, say)
     except RequestError as error:
-        raise UsageError(
-            f"{name}: answers one item a request, but not two ({error}); set max_batch = 1 if it takes"
-            f" no more"
-        ) from error
+        raise UsageError(f"{name}: {refused_pair(error)}") from error
     if len(reply.embeddings) != 2:
         raise UsageError(
             f"{name}: gives {plural_rows(reply)} for two items in one request; set max_batch = 1, or fix"
@@ -144,11 +143,23 @@ def plural_rows(reply: Reply) -> str:
 def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     """What is wrong with an endpoint that answers, but not its first request."""
     if error.code.isdecimal() and int(error.code) in REDIRECTS:
-        return "redirects requests, which a study does not follow"
-    if endpoint.protocol != "http" or not error.detail.startswith("HTTP 404"):
-        return f"answers, but does not embed a {codec_of(endpoint).endpoint.contract.item}"
-    fix = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
-    return f"has no POST {codec_of(endpoint).path}; {fix}"
+        return f"redirects requests, which a study does not follow ({error})"
+    path = codec_of(endpoint).path
+    question = f"POST {path}" if endpoint.protocol == "http" else f"its first request, to {path},"
+    fix = "compare what is sent with what it takes" if error.code else ""
+    if error.code in ABSENT:
+        fix = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
+    return explain_refusal(endpoint, question, error, fix)
+
+
+def refused_pair(error: RequestError) -> str:
+    """What is wrong with an endpoint that answers one item, but not two in one request."""
+    if limits_size(error):
+        return f"takes one item a request, and refuses two ({error.whole}); set max_batch = 1"
+    # What it says is not about size, so that a smaller limit might only hide it.
+    return (
+        f"answers one item a request, but not two ({error.whole}); look at its log, or at how a batch is sent"
+    )
 
 
 def guessed(endpoint: Endpoint) -> str:
@@ -179,8 +190,12 @@ def first_reply(
     announcement = gevent.spawn_later(ANNOUNCE_S, say, text)
     try:
         with client(codec, LONGEST_S) as asking:
-            began_ns = time.perf_counter_ns()
-            return asking.send(prepared), time.perf_counter_ns() - began_ns
+
+            def ask() -> tuple[Reply, int]:
+                began_ns = time.perf_counter_ns()
+                return asking.send(prepared), time.perf_counter_ns() - began_ns
+
+            return ask_again(endpoint.address, ask)
     finally:
         announcement.kill()
 
@@ -203,7 +218,7 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
     By TLS 1.3 it says so only once the handshake is done, so it is greeted.
     """
     try:
-        answered = greet(endpoint)
+        answered = hear(endpoint)
     except (ssl.SSLError, ConnectionError) as error:
         if isinstance(error, ssl.SSLError) and not is_cut_off(error):
             advice = tls_advice(error, bool(endpoint.security.cert), without_tls(endpoint))
@@ -214,7 +229,7 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
     except OSError as error:
         fix = f"give {without_tls(endpoint)}, or the port that does"
         raise UsageError(f"{name}: no TLS within {PATIENCE_S:g} s; {fix}") from error
-    if not answered and endpoint.protocol == "grpc":
+    if answered == b"" and endpoint.protocol == "grpc":
         # gRPC's own servers keep to themselves what they miss.
         own = "another" if endpoint.security.cert else "a"
         raise UsageError(
@@ -223,22 +238,23 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
         )
 
 
-def greet(endpoint: Endpoint) -> bool:
-    """Whether a connection that hears the protocol's first words is not closed for them. Raises OSError.
+def hear(endpoint: Endpoint) -> bytes | None:
+    """What a connection first answers to its protocol's first words, empty where it is closed for them.
 
-    Once there is TLS, only TLS' own faults are raised: what it is after all, the next question tells.
+    None where it says nothing. Once there is TLS, only TLS' own faults are raised: what it is after all, the
+    next question tells. Raises OSError.
     """
     hello = HELLO[endpoint.protocol].replace(b"{address}", (endpoint.authority or endpoint.address).encode())
     with gevent.Timeout(PATIENCE_S, TimeoutError()), closing(connect(endpoint)) as wire:
         try:
             wire.send_all((hello,))
-            return bool(wire.recv(1))
+            return wire.recv(FIRST_BYTES)
         except TimeoutError:
-            return True
+            return None
         except OSError as error:
             if isinstance(error, ssl.SSLError) and not is_cut_off(error):
                 raise
-            return False
+            return b""
 
 
 def without_tls(endpoint: Endpoint) -> str:
@@ -246,10 +262,26 @@ def without_tls(endpoint: Endpoint) -> str:
     return f"{endpoint.protocol}://{endpoint.address}"
 
 
+def spoken_instead(endpoint: Endpoint) -> str:
+    """What an endpoint speaks in place of its own protocol, and the fix; empty where that is not seen."""
+    if not endpoint.tls and speaks_tls(endpoint):
+        return f"speaks TLS; give {replace(endpoint, tls=True).shown}"
+    other: Protocol = "grpc" if endpoint.protocol == "http" else "http"
+    try:
+        begun = hear(replace(endpoint, protocol=other)) or b""
+    except OSError:
+        return ""
+    if other == "http" and begun.startswith(b"HTTP/1."):
+        return "speaks HTTP/1.1, and gRPC needs HTTP/2; give its gRPC port, or ask it over HTTP"
+    if other == "grpc" and begun[3:4] == SETTINGS:
+        return "speaks HTTP/2, as gRPC does; give its HTTP port, or ask it over gRPC"
+    return ""
+
+
 def speaks_tls(endpoint: Endpoint) -> bool:
     """Whether it is TLS that an endpoint without it has met. It is asked without token and proof."""
     try:
-        greet(replace(endpoint, tls=True, security=replace(OPEN, verify=False)))
+        hear(replace(endpoint, tls=True, security=replace(OPEN, verify=False)))
     except ssl.SSLError as error:
         # One that wants more of us has said so by TLS.
         return is_alert(error)

@@ -17,7 +17,7 @@ from swarm.options.model import DESCRIBED, TLS, Options, flag, known_options
 from swarm.options.parse import add, parsed_as, resolve
 from swarm.redaction import guard_output
 from swarm.targets.discover import described, own_endpoints
-from swarm.targets.preflight import first_reply, verdict
+from swarm.targets.preflight import first_reply, no_embedding, refused_pair, verdict
 from users.backends.asking import read_counters, unread
 from users.contract import Input
 from users.endpoint import Endpoint
@@ -25,6 +25,7 @@ from users.errors import RequestError
 from users.inputs.images import ImageSet, load_images
 from users.inputs.pictures import ImageSetError
 from users.load.check import describe_difference, similarity
+from users.refusals import patient
 from users.transport.base import Reply
 
 NAME = "probed"
@@ -68,8 +69,9 @@ def main(argv: list[str]) -> int:
         tell(f"--images: of its files these are left out: {images.left_out}")
     endpoints = own_endpoints(options)
     guard_output()
-    (endpoint,) = described(endpoints, options)
-    answers = asked(endpoint, images)
+    with patient(tell):
+        (endpoint,) = described(endpoints, options)
+        answers = asked(endpoint, images)
     tell("\n".join([f"{name}: {target}", *lines(answers), "", command(f"{name}={target}", options)]))
     if parsed.out:
         write(Path(parsed.out), target, answers)
@@ -125,16 +127,27 @@ def asked(endpoint: Endpoint, images: ImageSet) -> Probed:
     """One item, then two in one request. Raises UsageError where the first is not embedded."""
     first = verdict(endpoint, images, tell)
     endpoint = first.endpoint
-    one, took_ns = first_reply(endpoint, images, 1, tell)
+    one, took_ns = single_reply(endpoint, images, 0)
     two: Reply | str = "it takes one item per request"
     second: Reply | None = None
     if endpoint.contract.max_batch != 1:
         try:
             two = first_reply(endpoint, images, 2, tell)[0]
-            second = first_reply(endpoint, images, 1, tell, start=1)[0]
         except RequestError as error:
-            two = f"refused ({error}); set max_batch = 1"
+            two = refused_pair(error)
+        else:
+            second, _ = single_reply(endpoint, images, 1)
     return Probed(endpoint, one, min(took_ns, first.took_ns), two, second)
+
+
+def single_reply(endpoint: Endpoint, images: ImageSet, start: int) -> tuple[Reply, int]:
+    """The answer to one item, and its nanoseconds. Raises UsageError."""
+    try:
+        return first_reply(endpoint, images, 1, tell, start)
+    except RequestError as error:
+        raise UsageError(
+            f"--endpoint {endpoint.name} {endpoint.shown}: {no_embedding(endpoint, error)}"
+        ) from error
 
 
 def lines(found: Probed) -> Iterator[str]:

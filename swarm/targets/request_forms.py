@@ -15,6 +15,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError
 from users.inputs.images import ImageSet
 from users.load.check import check_form
+from users.refusals import ask_again
 from users.transport.transports import client
 from users.triton.shared_memory import OWN, Region, remove_left_over, share
 
@@ -78,9 +79,11 @@ def check_compressed(endpoint: Endpoint, compression: str, images: ImageSet) -> 
     codec = Compressed(codec_of(endpoint), compression)
     try:
         with client(codec, LONGEST_S) as asking:
-            check_form(asking.send(codec.prepare(images, (0,))), 1, codec.endpoint.contract)
+            prepared = codec.prepare(images, (0,))
+            reply = ask_again(endpoint.address, functools.partial(asking.send, prepared))
+            check_form(reply, 1, codec.endpoint.contract)
     except RequestError as error:
         raise UsageError(
             f"--compression {compression}: {endpoint.name} {endpoint.shown} does not take a request that is"
-            f" compressed so ({error}); leave it out, or exclude the endpoint with --endpoints"
+            f" compressed so ({error.whole}); leave it out, or exclude the endpoint with --endpoints"
         ) from error

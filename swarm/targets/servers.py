@@ -32,6 +32,7 @@ from users.backends.registry import backend_of, facts_of, has_floor
 from users.endpoint import Endpoint, is_loopback
 from users.inputs.images import ImageSet
 from users.redact import secrets_in
+from users.refusals import patient
 from users.tls import SecurityError, control_header
 from users.transport.sockets import resolved
 
@@ -145,7 +146,8 @@ class Servers:
                 self.first_calls.known(first.endpoint, 2, took_ns)
 
     def _call(self, endpoint: Endpoint, size: int) -> int:
-        return first_reply(endpoint, self._images, size, self._say)[1]
+        with patient(self._say):
+            return first_reply(endpoint, self._images, size, self._say)[1]
 
 
 def check_provable(endpoints: Sequence[Endpoint]) -> None:

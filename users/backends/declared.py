@@ -8,11 +8,11 @@ from urllib.parse import urlsplit, urlunsplit
 from users.backends.base import Backend, Facts
 from users.codecs.server_timing import NS
 from users.endpoint import Endpoint
-from users.errors import TargetError
+from users.errors import RequestError, TargetError
 from users.metrics import identity, samples, total
-from users.redact import quoted
+from users.refusals import explain_refusal
 from users.tls import OPEN
-from users.transport.admin_connection import AdminConnection, Read, authority_at, check_taken, get
+from users.transport.admin_connection import AdminConnection, Read, authority_at, get
 
 STARTED = "process_start_time_seconds"
 """Every client library of Prometheus exports it."""
@@ -27,11 +27,13 @@ def check(endpoint: Endpoint) -> None:
     path = (endpoint.settings.get("ready") or {}).get("path")
     if not path:
         return
-    reply = get(endpoint, path)
-    check_taken(endpoint, reply)
-    if not 200 <= reply.status < 300:
-        said = quoted(f"HTTP {reply.status} {reply.text}")
-        raise TargetError(f"is not ready: GET {path} gives {said}; wait for it, or fix ready.path")
+    fix = "wait for it, or fix ready.path"
+    try:
+        reply = get(endpoint, path)
+    except RequestError as error:
+        raise TargetError(explain_refusal(endpoint, f"GET {path}", error, fix)) from error
+    if reply.error is not None and not 200 <= reply.status < 300:
+        raise TargetError(explain_refusal(endpoint, f"GET {path}", reply.error, fix))
 
 
 @contextmanager

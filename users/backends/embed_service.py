@@ -10,9 +10,12 @@ from users.contract import Contract, Input
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError
 from users.metrics import gpus_of, identity, samples
-from users.redact import quoted
-from users.transport.admin_connection import AdminConnection, Read, Told, check_taken, get
+from users.refusals import explain_refusal
+from users.transport.admin_connection import AdminConnection, Read, Told, get
 
+HTTP_PORT = "give the service's HTTP port"
+NOT_ITS_OWN = (401, 403, 429, 502, 503, 504)
+"""Statuses that a service without a /readyz does not answer with."""
 OURS = "weights_sha256"
 """A text that only this project's services answer with."""
 SECONDS_OF_PART = {
@@ -61,10 +64,9 @@ def check(endpoint: Endpoint) -> None:
     try:
         reply = get(endpoint, "/readyz")
     except RequestError as error:
-        raise TargetError("answers, but not over HTTP; give the service's HTTP port") from error
-    check_taken(endpoint, reply)
-    if reply.status == 503:
-        raise TargetError(f"the service is not ready, look at its /readyz ({quoted(reply.text)})")
+        raise TargetError(explain_refusal(endpoint, "GET /readyz", error, HTTP_PORT)) from error
+    if reply.error is not None and reply.status in NOT_ITS_OWN:
+        raise TargetError(explain_refusal(endpoint, "GET /readyz", reply.error, HTTP_PORT))
     check_role(endpoint, said(reply))
 
 

@@ -8,23 +8,26 @@ from users.backends.base import Backend, Facts
 from users.endpoint import Endpoint
 from users.endpoint import Protocol as Wire
 from users.errors import RequestError, TargetError
-from users.transport.admin_connection import PATIENCE_S, no_token, refuses_token
+from users.refusals import explain_refusal
+from users.transport.admin_connection import PATIENCE_S
 from users.triton.api import open_api
+
+OTHER_PORT = "the port that speaks KServe's V2 protocol"
 
 
 def check(endpoint: Endpoint) -> None:
     """It says that its model is ready."""
     with open_api(endpoint, PATIENCE_S) as api:
+        question = f"whether {endpoint.model!r} is ready"
         try:
-            ready = api.is_ready(endpoint.model, endpoint.version)
+            why = api.unready(endpoint.model, endpoint.version)
         except (RequestError, grpc.RpcError) as error:
-            if refuses_token(error):
-                raise TargetError(no_token(endpoint)) from error
-            raise TargetError(
-                f"answers, but not by KServe's V2 protocol over {endpoint.protocol}; give the port that does"
-            ) from error
-    if not ready:
-        raise TargetError(f"has no model {endpoint.model!r} that is ready; give the name of one that is")
+            raise TargetError(explain_refusal(endpoint, question, error, f"give {OTHER_PORT}")) from error
+    if why:
+        raise TargetError(
+            f"has no model {endpoint.model!r} that is ready ({why}); give the name of one that is, or"
+            f" {OTHER_PORT}"
+        )
 
 
 CODECS: Mapping[Wire, str] = {"http": "v2-json", "grpc": "v2-grpc"}

@@ -15,13 +15,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import gevent
-import grpc
 from geventhttpclient import HTTPClient
 
 from users.codecs.packing import decoded
 from users.endpoint import Endpoint, name_in
-from users.errors import ErrorKind, RequestError, StatusError, TargetError, kind_of, status_error, translated
-from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header, own_variable
+from users.errors import ErrorKind, RequestError, kind_of, status_error, translated
+from users.redact import quoted
+from users.refusals import ask_again
+from users.tls import OPEN, Security, authorization, context_of, control_header
 from users.transport.headers import headers_of
 from users.transport.http_library import one_connection
 from users.transport.size_limits import LARGEST_BYTES
@@ -38,16 +39,22 @@ _OPTION = getattr(socket, "TCP_USER_TIMEOUT", None)
 
 @dataclass(frozen=True)
 class Told:
-    """An answer: its status, its text, and its headers (names in lower case)."""
+    """An answer: its status, its text, its headers (names in lower case), and the URL that was asked."""
 
     status: int
     text: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether the server has done what it was asked."""
         return self.status == 200
+
+    @property
+    def error(self) -> RequestError | None:
+        """What the status stands for, where it is not 200."""
+        return None if self.ok else status_error(self.status, self.text.encode(), self.headers, self.url)
 
     def json(self) -> Any:
         """Its text as JSON. Raises ValueError."""
@@ -102,22 +109,33 @@ class AdminConnection:
     def get(self, path: str) -> str:
         """The answer's text. Raises RequestError, on any status but 200 too."""
         told = self.ask("GET", path)
-        if not told.ok:
-            scheme = "https" if self._tls else "http"
-            url = f"{scheme}://{self._headers.get('Host', self._place.netloc)}{path}"
-            raise status_error(told.status, told.text.encode(), told.headers, url)
+        if told.error is not None:
+            raise told.error
         return told.text
+
+    def _url(self, path: str) -> str:
+        host = self._headers.get("Host", self._place.netloc)
+        return f"{'https' if self._tls else 'http'}://{host}{path}"
 
     def get_json(self, path: str) -> Any:
         """The answer as JSON. Raises RequestError where it is none, too."""
-        with translated():
-            return parsed(self.get(path))
+        text = self.get(path)
+        try:
+            return parsed(text)
+        except ValueError as error:
+            detail = f"HTTP 200 {quoted(text)}, which is no JSON"
+            raise RequestError(ErrorKind.BAD_REPLY, detail, "200") from error
 
     def ask(self, method: str, path: str, body: Any = None, control: bool = False) -> Told:
         """The answer to a request without a body, with bytes, or with one as JSON. Raises RequestError.
 
-        `control`: it changes the server, and carries the secret for that.
+        `control`: it changes the server, and carries the secret for that. It is asked again as
+        users.refusals has it.
         """
+        given = method, path, body, control
+        return ask_again(self._place.netloc, lambda: self._ask_once(*given), lambda told: told.error)
+
+    def _ask_once(self, method: str, path: str, body: Any, control: bool) -> Told:
         is_json = body is not None and not isinstance(body, bytes)
         given = json.dumps(body).encode() if is_json else body or b""
         named = control_header() if control else {}
@@ -134,7 +152,9 @@ class AdminConnection:
             self._kept = True
             headers = {name.lower(): value for name, value in response.items()}
             body = decoded(data, headers.get("content-encoding", ""), LARGEST_BYTES)
-            return Told(response.status_code, body.decode(), headers)
+            # What a proxy says of a failure is shown, whatever its letters.
+            text = body.decode(errors="strict" if response.status_code == 200 else "replace")
+            return Told(response.status_code, text, headers, self._url(path))
 
     def _request(self, method: str, path: str, body: bytes, named: Mapping[str, str]) -> Any:
         """The beginning of an answer; asked a second time where a kept connection had been closed."""
@@ -175,28 +195,3 @@ def mark(connection: socket.socket) -> None:
 def is_marked(connection: socket.socket) -> bool:
     """Whether a TCP socket is one of this process's. Raises OSError where it is no TCP socket."""
     return _OPTION is not None and connection.getsockopt(socket.IPPROTO_TCP, _OPTION) == MARK_MS
-
-
-def check_taken(endpoint: Endpoint, reply: Told) -> None:
-    """Raises TargetError where an answer says that the token is missing or wrong."""
-    if reply.status in (401, 403):
-        raise TargetError(no_token(endpoint))
-
-
-def refuses_token(error: BaseException | None) -> bool:
-    """Whether a failure says that the token is missing, or is not the right one."""
-    if isinstance(error, StatusError):
-        return error.code in ("UNAUTHENTICATED", "PERMISSION_DENIED")
-    if isinstance(error, grpc.Call):
-        return error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
-    if isinstance(error, RequestError):
-        return error.detail.startswith(("HTTP 401", "HTTP 403")) or refuses_token(error.__cause__)
-    return False
-
-
-def no_token(endpoint: Endpoint) -> str:
-    """What is wrong where the token is not taken, or none is sent."""
-    if endpoint.security.token:
-        return f"does not accept the token in {endpoint.security.token}; export the right one"
-    own = own_variable(endpoint.backend if endpoint.shares == endpoint.backend else endpoint.name)
-    return f"requires a token; export it as {TOKEN}, or for this server only as {own}"

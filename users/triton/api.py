@@ -1,7 +1,8 @@
 """Triton's API, over HTTP or gRPC as the endpoint is asked: what its models are, and which there are."""
 
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,10 +14,11 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from users.codecs.v2_http import model_path
 from users.endpoint import Endpoint, Payload
-from users.errors import RequestError, TargetError, translated
+from users.errors import ErrorKind, RequestError, TargetError, request_error, translated
 from users.redact import quoted
+from users.refusals import LONGEST_BACKOFF_S, ask_again, explain_refusal, wait_for
 from users.tls import control_header
-from users.transport.admin_connection import GRPC_MARK, PATIENCE_S, AdminConnection, no_token, refuses_token
+from users.transport.admin_connection import GRPC_MARK, PATIENCE_S, AdminConnection
 from users.transport.grpc_library import CHANNEL_OPTIONS, metadata_of, open_channel
 
 DIRECT: tuple[Payload, ...] = ("fp32", "json")
@@ -24,6 +26,11 @@ DIRECT: tuple[Payload, ...] = ("fp32", "json")
 PREFIX = "triton-grpc-protocol-"
 """The prefix that tritonserver expects over gRPC before the name of the required key."""
 PORTS = {"http": "HTTP", "grpc": "gRPC"}
+QUESTIONS = {"http": "GET /v2", "grpc": "ServerMetadata"}
+UNREADY, UNREADY_CODES = (400, 404), ("INVALID_ARGUMENT", "NOT_FOUND", "UNAVAILABLE")
+"""How servers say that a model is not ready, by protocol."""
+READY, LOADING = "READY", "LOADING"
+"""States of a model in Triton's index of its repository."""
 TENSORS = "triton_repo/tensors.py"
 """The module that every model.py of triton_repo imports."""
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
@@ -50,11 +57,23 @@ class OverHttp:
 
     def is_triton(self) -> bool:
         """Whether it says so."""
-        return "binary_tensor_data" in self.server()["extensions"]
+        told = self.server()
+        extensions = told.get("extensions") if isinstance(told, dict) else None
+        if isinstance(extensions, list) and "binary_tensor_data" in extensions:
+            return True
+        raise RequestError(ErrorKind.BAD_REPLY, f"HTTP 200 {quoted(json.dumps(told))}", "200")
 
-    def is_ready(self, model: str, version: str = "") -> bool:
-        """Whether a model answers requests."""
-        return self._connection.ask("GET", f"{model_path(model, version)}/ready").ok
+    def unready(self, model: str, version: str = "") -> str:
+        """How it says that a model answers no requests; empty where it does."""
+        told = self._connection.ask("GET", f"{model_path(model, version)}/ready")
+        if told.error is not None and told.status not in UNREADY:
+            raise told.error
+        return told.error.whole if told.error else ""
+
+    def index(self) -> Sequence[Answer]:
+        """The name, version and state of each model in its repository."""
+        rows: Sequence[Answer] = self._asked("POST", "/v2/repository/index", {})
+        return rows
 
     def metadata(self, model: str, version: str = "") -> Answer:
         """What a model takes and gives."""
@@ -106,12 +125,13 @@ class OverHttp:
 class OverGrpc:
     """The same over gRPC."""
 
-    def __init__(self, stub: Any, timeout_s: float) -> None:
-        self._stub, self._timeout_s = stub, timeout_s
+    def __init__(self, stub: Any, timeout_s: float, address: str) -> None:
+        self._stub, self._timeout_s, self._address = stub, timeout_s, address
 
     def _ask(self, method: str, **fields: Any) -> Answer:
         request = getattr(service_pb2, f"{method}Request")(**fields)
-        answer = getattr(self._stub, method)(request, timeout=self._timeout_s)
+        ask = functools.partial(getattr(self._stub, method), request, timeout=self._timeout_s)
+        answer = ask_again(self._address, ask)
         told: Answer = MessageToDict(answer, preserving_proto_field_name=True)
         return told
 
@@ -121,8 +141,21 @@ class OverGrpc:
     def is_triton(self) -> bool:
         return bool(self.server())
 
-    def is_ready(self, model: str, version: str = "") -> bool:
-        return bool(self._ask("ModelReady", name=model, version=version).get("ready"))
+    def unready(self, model: str, version: str = "") -> str:
+        try:
+            if self._ask("ModelReady", name=model, version=version).get("ready"):
+                return ""
+            self.metadata(model, version)  # which says why
+        except grpc.RpcError as error:
+            refusal = request_error(error)
+            if refusal.code in UNREADY_CODES:
+                return refusal.whole
+            raise
+        return "its ModelReady says no"
+
+    def index(self) -> Sequence[Answer]:
+        rows: Sequence[Answer] = self._ask("RepositoryIndex").get("models", ())
+        return rows
 
     def metadata(self, model: str, version: str = "") -> Answer:
         return self._ask("ModelMetadata", name=model, version=version)
@@ -155,7 +188,7 @@ def open_api(endpoint: Endpoint, timeout_s: float, control: bool = False) -> Ite
     """The API of the endpoint's server, for `control` with the secret; `timeout_s` is for each answer."""
     if endpoint.protocol == "grpc":
         with triton_stub(endpoint, control) as stub:
-            yield OverGrpc(stub, timeout_s)
+            yield OverGrpc(stub, timeout_s, endpoint.address)
     else:
         with closing(AdminConnection.to(endpoint, timeout_s)) as connection:
             yield OverHttp(connection)
@@ -267,28 +300,40 @@ def serving(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def check(endpoint: Endpoint, fix: str = "") -> None:
     """A Triton, and with the model ready; `fix`: what to do where the backend's own is not there."""
+    other = f", or v2+{endpoint.protocol}:// if it is another server" if endpoint.settings else ""
+    foreign = f"no Triton does so: give Triton's {PORTS[endpoint.protocol]} port{other}"
+    question, backoff_s = QUESTIONS[endpoint.protocol], LONGEST_BACKOFF_S
     with open_api(endpoint, PATIENCE_S) as api:
         try:
-            known = api.is_triton()
-        except (RequestError, grpc.RpcError, ValueError, KeyError, TypeError) as error:
-            if refuses_token(error):
-                raise TargetError(no_token(endpoint)) from error
-            known = False
-        if not known:
-            port = PORTS[endpoint.protocol]
-            other = f", or v2+{endpoint.protocol}:// if it is another server" if endpoint.settings else ""
-            raise TargetError(f"answers, but not as a Triton server; give Triton's {port} port{other}")
-        if not api.is_ready(endpoint.model, endpoint.version):
-            try:
-                # Its models may be for those who may load them.
-                models = {row["name"] for row in api.statistics().get("model_stats", ())}
-            except (RequestError, grpc.RpcError):
-                models = None
-            raise TargetError(missing_model(endpoint, models, fix))
+            api.is_triton()
+            question = f"whether {endpoint.model!r} is ready"
+            while why := api.unready(endpoint.model, endpoint.version):
+                states = states_of(api)
+                if LOADING not in (states or {}).get(endpoint.model, ""):
+                    raise TargetError(missing_model(endpoint, why, states, fix))
+                loading = RequestError(ErrorKind.SERVER_ERROR, f"{endpoint.model} is loading")
+                if not wait_for(endpoint.address, loading, backoff_s):
+                    raise TargetError(f"is still loading the model {endpoint.model!r} ({why}); wait for it")
+        except (RequestError, grpc.RpcError) as error:
+            raise TargetError(explain_refusal(endpoint, question, error, foreign)) from error
 
 
-def missing_model(endpoint: Endpoint, models: Collection[str] | None, fix: str = "") -> str:
-    """The sentence for a Triton without the model; None: it does not tell us which ones it has."""
+def states_of(api: OverHttp | OverGrpc) -> Mapping[str, str] | None:
+    """The states of its models by their names, such as `LOADING`; None where it does not tell."""
+    try:
+        told = api.index()
+    except (RequestError, TargetError, grpc.RpcError):
+        try:
+            # Its repository may be for those who may load models.
+            told = [{"name": row["name"], "state": READY} for row in api.statistics().get("model_stats", ())]
+        except (RequestError, grpc.RpcError):
+            return None
+    each = ((row["name"], f"{row.get('state', '')} {row.get('reason', '')}".strip()) for row in told)
+    return {name: quoted(state) for name, state in each if state}
+
+
+def missing_model(endpoint: Endpoint, why: str, states: Mapping[str, str] | None, fix: str = "") -> str:
+    """The sentence for a Triton whose model is not ready, for which it gives `why`; `states` as it tells."""
     if step := STEPS.get(endpoint.payload) if not endpoint.settings else None:
         fix = (
             f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, {TENSORS} "
@@ -299,6 +344,9 @@ def missing_model(endpoint: Endpoint, models: Collection[str] | None, fix: str =
         own = f"triton_repo/{endpoint.behind}/{endpoint.model}"
         fix = f"copy {own} into its repository, and {TENSORS} into its folder 1"
         fix += ", or leave out --floor" if endpoint.floor_of else ""
-    held = f"it has {', '.join(sorted(models))}" if models else "it has none"
-    held = "it does not list its models" if models is None else held
-    return f"has no model {endpoint.model!r} that is ready ({held}); {fix}"
+    if state := (states or {}).get(endpoint.model, ""):
+        return f"its model {endpoint.model!r} is not ready ({state}); look at the server's log"
+    ready = sorted(name for name, state in (states or {}).items() if state.startswith(READY))
+    held = f"it has {', '.join(ready)}" if ready else "it has none"
+    held = "it does not list its models" if states is None else held
+    return f"has no model {endpoint.model!r} that is ready ({why}; {held}); {fix}"

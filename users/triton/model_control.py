@@ -77,8 +77,12 @@ def is_ready(endpoint: Endpoint) -> bool:
     """Whether the endpoint's model answers requests. Raises TargetError where its server does not."""
     try:
         with open_api(endpoint, PATIENCE_S) as api:
-            return api.is_ready(endpoint.model, endpoint.version)
-    except (grpc.RpcError, RequestError) as error:
+            return not api.unready(endpoint.model, endpoint.version)
+    except RequestError as error:
+        if error.code:
+            return False
+        raise TargetError(short(error)) from error
+    except grpc.RpcError as error:
         raise TargetError(short(error)) from error
 
 

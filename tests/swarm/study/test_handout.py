@@ -25,8 +25,8 @@ GOLDEN = np.ones((1, 512), dtype=np.float32)
 
 def handed_out(reference: Endpoint, made: Options, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     workers = FakeWorkers()
-    monkeypatch.setattr(golden, "fetched", lambda endpoint, images, timeout_s: timeout_s * GOLDEN)
-    hand_out(workers, [reference], IMAGES, made)  # type: ignore[arg-type]
+    monkeypatch.setattr(golden, "fetched", lambda endpoint, images, timeout_s, say: timeout_s * GOLDEN)
+    hand_out(workers, [reference], IMAGES, made, print)  # type: ignore[arg-type]
     ((op, study),) = workers.asked
     assert op == "study"
     return study

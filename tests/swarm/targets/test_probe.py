@@ -74,7 +74,11 @@ def test_two_items_in_one_request(two: Reply | str, said: str) -> None:
     [
         (each, 0, "2 rows, in the order sent; no limit is known"),
         (lambda images: each(images)[::-1], 0, UNLIKE),
-        (lambda images: each(images) if len(images) == 1 else [], 0, "refused (rejected: HTTP 422"),
+        (
+            lambda images: each(images) if len(images) == 1 else [],
+            0,
+            "answers one item a request, but not two (HTTP 422",
+        ),
         (each, 1, "it takes one item per request"),
     ],
 )

@@ -38,12 +38,17 @@ FLOOR = f"copy triton_repo/null/null into its repository, and {TENSORS}, or leav
 )
 def test_a_model_that_is_missing_is_named_with_its_fix(endpoint: Endpoint, fix: str) -> None:
     told = str(backend_of(endpoint).check.keywords["fix"])  # type: ignore[attr-defined]
-    sentence = missing_model(endpoint, ["b", "a"], told)
-    assert sentence == f"has no model {endpoint.model!r} that is ready (it has a, b); {fix}"
+    states = {"b": "READY", "a": "READY", "c": "UNAVAILABLE unloaded"}
+    sentence = missing_model(endpoint, "HTTP 400", states, told)
+    assert sentence == f"has no model {endpoint.model!r} that is ready (HTTP 400; it has a, b); {fix}"
 
 
 def test_a_server_without_any_model() -> None:
-    assert "(it has none)" in missing_model(ONNX, [])
+    assert "it has none" in missing_model(ONNX, "", {})
+
+
+def test_a_model_that_is_not_ready_is_not_called_absent() -> None:
+    assert "(UNAVAILABLE no such file)" in missing_model(ONNX, "", {"clip": "UNAVAILABLE no such file"})
 
 
 SERVICE = {"weights_sha256": "0", "instances": 1}

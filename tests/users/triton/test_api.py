@@ -38,7 +38,7 @@ class Connection:
 def test_a_model_has_one_path_whatever_letters_it_has(model: str, written: str) -> None:
     connection = Connection()
     api = OverHttp(connection)  # type: ignore[arg-type]
-    assert api.is_ready(model) is False
+    assert api.unready(model)
     api.metadata(model, "2")
     api.config(model)
     api.statistics(model)

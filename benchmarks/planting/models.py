@@ -1,8 +1,8 @@
-"""Set-ups whose cause is in the models: a slow step, one that heats up, batches not full, one slow size."""
+"""Set-ups whose cause is in the models: a slow step or one that heats up, a lock, batches, one slow size."""
 
 from functools import partial
 
-from benchmarks.planting.models_ensemble import ENSEMBLE, HEATING, SLOW, ensemble
+from benchmarks.planting.models_ensemble import ENSEMBLE, HEATING, SLOW, ensemble, locked
 from benchmarks.planting.setup import Setup, emulated
 
 ENSEMBLE_FILE = f"""url = "triton+http://{{address}}/{ENSEMBLE}"
@@ -19,6 +19,11 @@ SETUPS = (
     Setup(
         "a decoder that heats up", "server-preprocess", "heating", (), users=2, study=("--seconds", "40"),
         front=partial(ensemble, "1+0", HEATING), file=ENSEMBLE_FILE, caveats=("regime-change",),
+    ),
+    # Free instances would give 148 images a second; one alone gives 70, and the lock allows 87.
+    Setup(
+        "two instances that share a lock", "offered-load", "emulated-http", (), front=locked,
+        more=((8, "server-compute"),),
     ),
     # An execution takes as long for 32 images as for one, and one after another has what waits meanwhile.
     Setup(

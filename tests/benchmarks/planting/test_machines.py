@@ -16,6 +16,9 @@ from benchmarks.planting.machines_cgroup import Parent, files_of, group_of, pare
 from benchmarks.planting.models_ensemble import SLOW, lay_out
 from benchmarks.planting.peers import program
 from benchmarks.planting.setup import HERE, Behind
+from server.embedded.options import profile_of
+from server.spec import FP32
+from server.triton.repository import make_repository
 from tests.processes import alive, eventually
 
 PERIOD, HOLD_MS, DELAY_MS = 100_000, 60, 80
@@ -88,7 +91,8 @@ def test_bytes_are_delayed_after_they_were_read(tmp_path: Path) -> None:
 
 
 def test_the_ensembles_decoder_is_ours_and_all_else_is_the_suites(tmp_path: Path) -> None:
-    made = lay_out(tmp_path / "models", "7+0", SLOW)
+    ours = make_repository("emulated", 0, 1, profile_of("7+0").parameters(), (FP32, "jpeg"))
+    made = lay_out(tmp_path / "models", ours, SLOW, "decode_jpeg")
     assert (made / "decode_jpeg" / "1" / "model.py").read_bytes() == SLOW.read_bytes()
 
     assert "count: 1" in (made / "decode_jpeg" / "config.pbtxt").read_text()

@@ -14,7 +14,7 @@ class Limit:
 
 UNKNOWN = "inconclusive"
 """The code where no limit could be named; the evidence says what is not known."""
-OF_THE_LOAD = frozenset({"offered-load", "batches-not-full"})
+OF_THE_LOAD = frozenset({"offered-load", "batches-not-full", "slow-start"})
 """Codes of runs that had room: more users, or a higher rate, would give more."""
 OF_THE_SERVER = frozenset(
     {

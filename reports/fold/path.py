@@ -1,6 +1,6 @@
 """What the kernel knew of the connections between workers and server: the path that requests took."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
@@ -42,6 +42,8 @@ class Path:
     Means of a connection over the looks at it: `unacked_bytes` that were under way, save two segments whose
     acknowledgement a receiver may hold back; `not_sent_bytes`, handed to the kernel and not yet sent;
     `window_bytes`, the receiver's window; `pacing_bytes_per_s`, at which the kernel lets segments go.
+    `starts` requests were larger than a new connection's window, began with one of `start_window_bytes` on
+    average, and took `start_round_trips` more, all together, than with one as large as they are.
     `bbr_share` of the connections have BBR as their congestion control. `http2` is what our own wire told, of
     connections that carry HTTP/2.
     """
@@ -70,6 +72,9 @@ class Path:
     window_bytes: float | None = None
     pacing_bytes_per_s: float | None = None
     bbr_share: float | None = None
+    starts: int | None = None
+    start_window_bytes: float | None = None
+    start_round_trips: int | None = None
     http2: Http2 | None = None
 
     @property
@@ -90,7 +95,10 @@ def wire_bytes(payload_bytes: int | None, segments: int | None) -> int | None:
 
 def standing_alone(path: Path) -> Path:
     """What holds at each look, without what grew between them: of some connections that was not seen."""
-    kept = ("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes", "bbr_share", "http2")
+    kept = (
+        *("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes", "bbr_share", "http2"),
+        *("starts", "start_window_bytes", "start_round_trips"),
+    )
     return Path(**{name: getattr(path, name) for name in kept})
 
 
@@ -105,6 +113,7 @@ class PathRecords:
         """Each record counts for as many connections as its mean is of."""
         self._held = {name: Weighted() for name in HELD}
         self._min_rtt_ns = inf
+        self._starts = Counter[str]()
         self._connection_ns = 0
         """How long connections there were, of the records that say how much of it they were busy."""
         self._sent = defaultdict[str, dict[str, int]](lambda: defaultdict(int))
@@ -126,6 +135,7 @@ class PathRecords:
             if "busy_ns" in told:
                 self._connection_ns += int(told["span_ns"]) * int(told["connections"])
             self._min_rtt_ns = min(told.get("min_rtt_ns", inf), self._min_rtt_ns)
+            self._starts.update(told.get("starts") or {})
             self._of_worker(told["worker"], told)
             for words in self._standing.values():
                 words.add(record)
@@ -174,6 +184,9 @@ class PathRecords:
             cwnd_share=None if rwnd is None or sndbuf is None else max(0.0, 1 - rwnd - sndbuf),
             wire_bytes_per_s=self._wire_bytes_per_s(),
             wire_bytes_per_image=ratio(both_bytes, images),
+            starts=self._starts.get("requests"),
+            start_window_bytes=ratio(self._starts["window_bytes"], self._starts["requests"]),
+            start_round_trips=self._starts.get("round_trips"),
             http2=self._http2.http2(),
         )
 

@@ -55,12 +55,36 @@ NEAR_TIMES, NEAR_NS, SCHEDULING_NS = 1.3, 1_000_000, 100_000
 ends, over paths of a millisecond and more, and over shorter ones, where a full link's queue is as short."""
 FASTER = 1.2
 """One connection's latest rate over the mean rate of all: the link then carries more than it is given."""
+START_SHARE = 0.3
+"""Of the service time, and more than the server's part of it."""
+START_ADVICE = (
+    "Keep connections busy, or send fewer bytes (JPEG, not float32). On the client's host, sysctl"
+    " net.ipv4.tcp_slow_start_after_idle=0 keeps the window of idle connections, and ip route's initcwnd"
+    " sets that of new ones."
+)
 LESS = "Send fewer bytes (JPEG, not float32), or use a faster link: more connections would not help."
 
 
 def link(run: Summary) -> Limit | None:
     """The link carries nearly its rate, or a queue stands before it, or BBR sends at the rate it measured."""
     return _at_its_rate(run) or _full_queue(run) or _at_its_pace(run)
+
+
+def slow_start(run: Summary) -> Limit | None:
+    """Requests begin with a window far smaller than they are, which doubles in each round trip."""
+    path, whole_ns = run.path, held_ns(run)
+    if path is None or path.min_rtt_ns is None or not long(path) or saturated(run):
+        return None
+    more = ratio(path.start_round_trips, run.succeeded) or 0.0
+    share = ratio(more * path.min_rtt_ns, whole_ns)
+    if not at_least(share, START_SHARE) or at_least(server_share(run), share or 0.0):
+        return None
+    said = (
+        f"requests of {kilobytes(run.counts.request_bytes or 0.0)} began with a congestion window of "
+        f"{kilobytes(path.start_window_bytes or 0.0)}: slow start takes {digits(more)} more round trips, "
+        f"{ms(more * path.min_rtt_ns)} of {ms(whole_ns)} ms"
+    )
+    return Limit("slow-start", said, START_ADVICE)
 
 
 def few_connections(run: Summary) -> Limit | None:

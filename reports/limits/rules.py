@@ -29,6 +29,7 @@ from reports.limits.path import (
     near_least,
     round_trips_said,
     shows_room,
+    slow_start,
 )
 from reports.limits.refusals import rate_limited, refused_untold, server_full
 from reports.limits.room import offered_load, room_unseen, think_time, untold_part
@@ -225,6 +226,8 @@ RULES: tuple[Rule, ...] = (
     server_stolen,
     # What waits before the server keeps it from being loaded; what waits in it fills the path only a little.
     link,
+    # Where connections idle, each request is slow in the same way, however many users there are.
+    slow_start,
     # Who thinks most of the time is not slowed by what takes most of a request's.
     think_time,
     # A closed window leaves connections idle, which then look like few.

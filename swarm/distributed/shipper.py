@@ -26,6 +26,7 @@ from swarm.distributed.tcp_stats import Connections
 from swarm.taken_cpu import TakenCpu
 from users.http2 import figures as http2
 from users.load.assignment import Assignment
+from users.transport.sockets import take_starts
 
 SHIP_EVERY_S = 0.1
 RAW_AT_ONCE = 200
@@ -209,6 +210,7 @@ class Shipper:
             for connections, assignment in zip(self._connections, self.assignments, strict=True):
                 connections.watch(assignment.endpoint.port)
             http2.take()  # what came before
+            take_starts()
             self._path_phase, self._path_since_ns = phase, time.perf_counter_ns()
 
     def end_path(self) -> None:
@@ -243,6 +245,8 @@ class Shipper:
                 continue  # what our own gRPC has counted is in the next record
             if len(self.assignments) == 1 and (known := http2.take()):
                 figures["http2"] = known
+            if len(self.assignments) == 1 and (starts := take_starts()):
+                figures["starts"] = starts
             head = record_head("path", assignment, self._path_phase, second, span_ns)
             made.append({**head, "asked": assignment.connections, **figures})
         return made

@@ -109,12 +109,15 @@ class Http2Connection:
         if not len(self.streams) and self._socket.readable:
             self._read()  # a server that has hung up meanwhile is found out before it is asked
             self.streams.tell_ended()
-        if not len(self.streams):
+        is_idle = not len(self.streams)
+        if is_idle:
             self._unheard = perf_counter_ns() - self._heard_ns >= IDLE_NS
         if not self.usable:
             raise Unprocessed("the connection is closed", sent=False)
         self.streams.add(call)
         self._push()
+        if is_idle:
+            self._socket.note_start(call.size)
         self.streams.wait_for(call, self._push)
         return call.answer()
 

@@ -20,6 +20,9 @@ class EventSocket(Protocol):
     def send_now(self, parts: Buffers) -> int:
         """How many bytes it took; 0 where it would wait. Raises OSError."""
 
+    def note_start(self, size: int) -> None:
+        """Note what the kernel says of a request of so many bytes, of which the first were just sent."""
+
     def recv_now(self, size: int) -> bytes | None:
         """What has come; nothing at its end, None where it would wait. Raises OSError."""
 

@@ -7,8 +7,10 @@ import fcntl
 import select
 import socket
 import ssl
+import struct
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -28,6 +30,16 @@ ALPN: dict[Protocol, tuple[str, ...]] = {"http": (), "grpc": ("h2",)}
 """The HTTP version offered in the handshake: gRPC requires it."""
 RECORD_BYTES = 1 << 14
 """The most bytes in one TLS record."""
+INITIAL_BYTES = 14_480
+"""What Linux sends over a new connection at once: ten segments."""
+MSS_AT, WINDOW_AT, INFO_BYTES = 16, 80, 84
+"""Of Linux's tcp_info: where the segments' size and the congestion window stand, and where that ends."""
+STARTS = Counter[str]()
+"""Of this process: requests of more than that, the congestion windows with which they began, and how many
+round trips more they take than with a window of their own size, since it doubles in each.
+
+The window is small on a new connection, and on one that was idle for longer than its retransmission timeout.
+"""
 UNSENT = 0x894B
 """Linux's SIOCOUTQNSD: how many bytes of a socket are not on the wire yet."""
 
@@ -66,12 +78,30 @@ class Socket:
     def send_all(self, parts: Sequence[bytes | memoryview]) -> None:
         """All parts, one after the other, without putting them together."""
         sent = self._done(self._socket.sendmsg, parts, self._writable)
+        self.note_start(sum(map(len, parts)))
         for part in parts:
             if sent < len(part):
                 rest = memoryview(part)[sent:]
                 while rest:
                     rest = rest[self._done(self._socket.send, rest, self._writable) :]
             sent = max(0, sent - len(part))
+
+    def note_start(self, size: int) -> None:
+        """Count the window of a request of so many bytes, right behind its first ones: a window that was
+        valid before an idle time is made smaller only then.
+        """
+        if size <= INITIAL_BYTES or not hasattr(socket, "TCP_INFO"):
+            return
+        try:
+            told = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
+        except OSError:  # it has broken meanwhile
+            return
+        if len(told) == INFO_BYTES:
+            (segment_bytes,), (segments,) = (struct.unpack_from("=I", told, at) for at in (MSS_AT, WINDOW_AT))
+            window_bytes = max(1, segment_bytes * segments)
+            STARTS["requests"] += 1
+            STARTS["window_bytes"] += window_bytes
+            STARTS["round_trips"] += (size // window_bytes + 1).bit_length() - 1
 
     def recv(self, size: int) -> bytes:
         """The next bytes, up to so many; none where the other side has hung up.
@@ -136,6 +166,13 @@ class Socket:
         self._readable.close()
         self._writable.close()
         self._socket.close()
+
+
+def take_starts() -> dict[str, int]:
+    """This process' STARTS since the last take."""
+    taken = dict(STARTS)
+    STARTS.clear()
+    return taken
 
 
 def connected(host: str, port: int) -> tuple[Any, int]:
@@ -229,11 +266,15 @@ class TlsSocket(Socket):
         *heads, body = parts
         if sum(map(len, parts)) <= RECORD_BYTES:
             heads, body = [*heads, body], b""
+        begins = True
         for part in (b"".join(heads), body):
             rest = memoryview(part)
             while rest:
                 # Not `send`, which gives 0 where it must wait, and does not say for what.
                 rest = rest[self._done(self._socket.write, rest, self._writable) :]
+                if begins:
+                    begins = False
+                    self.note_start(sum(map(len, parts)))
 
     def send_now(self, parts: Sequence[bytes | memoryview]) -> int:
         """As a plain one's. What could not be taken must come first the next time."""

@@ -90,6 +90,14 @@ def test_means_weigh_connections_and_sums_are_told_of_one_of_them() -> None:
     assert (path.unacked_bytes, path.not_sent_bytes, path.bbr_share, path.min_rtt_ns) == (3, 6, 9, 6)
 
 
+def test_how_requests_began_is_summed_and_stands_alone_too() -> None:
+    starts = {"requests": 2, "window_bytes": 100_000, "round_trips": 5}
+    path = path_of([line("w0", 0, starts=starts), line("w1", 0, starts=starts), line("w0", 1)], 1)
+    assert path is not None
+    assert (path.starts, path.start_window_bytes, path.start_round_trips) == (4, 50_000, 10)
+    assert standing_alone(path).start_round_trips == 10
+
+
 def test_bytes_on_the_wire_have_the_headers_of_their_segments() -> None:
     up = {"bytes_sent": 10_000, "segments_out": 10, "bytes_retransmitted": 1_000, "retransmits": 1}
     down = {"bytes_received": 2_000, "segments_in": 20}

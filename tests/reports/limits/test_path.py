@@ -18,6 +18,7 @@ from reports.limits.path import (
     window_use,
     windows_needed,
 )
+from reports.limits.rules import limit_of
 from reports.summary.link import link_rate
 from reports.summary.summary import Summary
 from tests.reports.limit_runs import MS, a_run, named, on_path
@@ -378,3 +379,33 @@ def test_a_policer_drops_what_is_sent_again_before_the_link() -> None:
     }
     limit = named(narrow(again, 18.2, link_bytes_per_s=40e6 / 8), "link")
     assert limit.evidence == "39.0 of the link's 40.0 Mbit/s were sent (97.4 %)"
+
+
+STARTS: dict[str, Any] = {"starts": 1_000, "start_window_bytes": 74_000.0, "start_round_trips": 3_000}
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "code"),
+    [
+        ({}, {}, "slow-start"),
+        ({"start_round_trips": 2_000}, {}, "slow-start"),  # 28 of 65 ms
+        ({"start_round_trips": 1_000}, {}, None),
+        ({"start_round_trips": None}, {}, None),
+        ({"min_rtt_ns": None}, {}, None),
+        ({"min_rtt_ns": 0.9 * MS, "start_round_trips": 40_000}, {}, None),
+        ({}, {"think": "1"}, "slow-start"),
+        ({}, {"server_busy": 0.85}, None),
+        ({}, {"server_compute_ns": 43 * MS}, None),
+    ],
+)
+def test_a_window_that_is_small_at_each_request_is_slow_start(
+    path: dict[str, Any], changes: dict[str, Any], code: str | None
+) -> None:
+    idle = STARTS | {"busy_share": 0.2} | path
+    limit = limit_of(on_path(60, idle, request_bytes=602_112.0, **changes))
+    assert limit is not None
+    assert (limit.code == "slow-start") is (code is not None), limit
+    if code and not path:
+        assert "602 kB began with a congestion window of 74.0 kB" in limit.evidence
+        assert "3.00 more round trips, 42.0 of 65.0 ms" in limit.evidence
+        assert "tcp_slow_start_after_idle=0" in limit.advice

@@ -142,7 +142,7 @@ def test_in_which_order_rules_are_asked() -> None:
     assert " ".join(rule.__name__ for rule in RULES) == (
         "client_ports server_full rate_limited refused_untold nothing_measured server_cold slow_shape "
         "client_throttled client_stolen client_cpu client_loop server_throttled server_stolen link "
-        "think_time http2_window server_intake handshake few_connections downlink nagle "
+        "slow_start think_time http2_window server_intake handshake few_connections downlink nagle "
         "others_on_cores server_preprocess "
         "server_queue server_compute streams several_untold server_unread upstream_untold queue_untold "
         "unexplained path_unseen queue_or_loss lossy_or_policed untold_part host_full not_kept_up "

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.estimate import estimate_s, in_words
+from swarm.plan.estimate import LONG_S, estimate_s, in_words, shorten
+from swarm.traces.trace import ArrivalTrace, TraceRow
 from tests.swarm.stand import HTTP
 
 
@@ -54,3 +55,13 @@ def test_the_pace_of_an_earlier_study_tells_what_the_requests_take() -> None:
     # each run costs 30 + 40 × batch 1 units, and the first 160 more
     assert in_words(runs(4, requests=40), 10, pace_s=0.5) == "4 runs, about 3 min 30 s"
     assert in_words(runs(4, requests=40), 10, pace_s=0.01) == "4 runs, about 20 s"
+
+
+def test_a_study_of_more_than_an_hour_says_how_to_shorten_it() -> None:
+    assert shorten(runs(10, seconds=(LONG_S - 10) / 10), 10) == ""
+    closed = shorten(runs(10, seconds=LONG_S / 10), 10)
+    assert "--repeats" in closed
+    assert "--replay-speed" not in closed
+    trace = ArrivalTrace.of([TraceRow(0), TraceRow(LONG_S)]).of_endpoint(HTTP.name)
+    replayed = [PlannedRun(replace(run.cell, trace=trace), 1) for run in runs(1, seconds=2 * LONG_S)]
+    assert "--replay-speed" in shorten(replayed, 10)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swarm.traces.generate import poisson
 from swarm.traces.times import find_resolution, named_unit, read_time, spread
 from swarm.traces.trace import ArrivalTrace, TraceRow, read_trace
 
@@ -172,6 +173,23 @@ def test_rows_of_one_time_are_spread_over_the_resolution_alike_each_time() -> No
     kept = ArrivalTrace.of(rows, resolution_s=0.0)
     assert np.unique(kept.times_s).tolist() == list(range(12))
     assert kept.notes == ()
+
+
+def queued_p95_s(times_s: Sequence[float], service_s: float) -> float:
+    """The latency at p95 of a server that answers one request at a time."""
+    free_s, latencies = 0.0, []
+    for at_s in sorted(times_s):
+        free_s = max(at_s, free_s) + service_s
+        latencies.append(free_s - at_s)
+    return float(np.percentile(latencies, 95))
+
+
+def test_whole_seconds_meet_the_queue_that_the_exact_times_met() -> None:
+    exact = poisson(rate=30, seconds=120, seed=5)
+    whole = ArrivalTrace.of(TraceRow(float(second)) for second in np.floor(exact))
+    bursts, wanted = (queued_p95_s(times.tolist(), 0.01) for times in (np.floor(exact), exact))
+    assert queued_p95_s(whole.times_s.tolist(), 0.01) == pytest.approx(wanted, rel=0.15)
+    assert bursts > 10 * wanted
 
 
 def test_a_row_that_is_alone_stays_where_it_is() -> None:

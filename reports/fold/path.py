@@ -1,8 +1,8 @@
 """What the kernel knew of the connections between workers and server: the path that requests took."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import inf
 
 from reports.fold.http2 import Http2, Http2Records
@@ -45,7 +45,8 @@ class Path:
     `starts` requests were larger than a new connection's window, began with one of `start_window_bytes` on
     average, and took `start_round_trips` more, all together, than with one as large as they are.
     `bbr_share` of the connections have BBR as their congestion control. `http2` is what our own wire told, of
-    connections that carry HTTP/2.
+    connections that carry HTTP/2. `peers` are the IP addresses that connections went to, with the most that
+    were seen at once, empty where ledgers do not tell.
     """
 
     asked: int | None = None
@@ -76,6 +77,7 @@ class Path:
     start_window_bytes: float | None = None
     start_round_trips: int | None = None
     http2: Http2 | None = None
+    peers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def sent_wire_bytes(self) -> int | None:
@@ -96,7 +98,7 @@ def wire_bytes(payload_bytes: int | None, segments: int | None) -> int | None:
 def standing_alone(path: Path) -> Path:
     """What holds at each look, without what grew between them: of some connections that was not seen."""
     kept = (
-        *("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes", "bbr_share", "http2"),
+        *("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes", "bbr_share", "http2", "peers"),
         *("starts", "start_window_bytes", "start_round_trips"),
     )
     return Path(**{name: getattr(path, name) for name in kept})
@@ -107,6 +109,8 @@ class PathRecords:
 
     def __init__(self) -> None:
         self.most: dict[str, int] = {}
+        self._peers = defaultdict[str, Counter[str]](Counter)
+        """The most connections at once by worker, and by address."""
         self._totals = defaultdict[str, int](int)
         """Of what grew, where some record states it."""
         self._means = {name: Weighted() for name in MEANS}
@@ -152,6 +156,7 @@ class PathRecords:
         sent["span_ns"] += told["span_ns"]
         for name in SENT & told.keys():
             sent[name] += told[name]
+        self._peers[worker] |= Counter(told.get("peers") or {})
         if "connections" in told:
             self.most[worker] = max(told["connections"], self.most.get(worker, 0))
 
@@ -167,6 +172,7 @@ class PathRecords:
         both_bytes = None if up_bytes is None or down_bytes is None else up_bytes + down_bytes
         return Path(
             **totals,
+            peers=dict(sum(self._peers.values(), Counter[str]())),
             asked=self._standing["asked"].most,
             connections=self._standing["connections"].most,
             rtt_ns=self._means["rtt_ns"].mean,

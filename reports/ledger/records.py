@@ -34,7 +34,7 @@ WHOLE = {
 """Fields of each kind that are whole numbers, where they are there."""
 COUNTS = {
     "window": ("failures", "failure_codes", "refused_for", "server_ns", "out_of_range"),
-    "path": ("http2", "starts"),
+    "path": ("http2", "starts", "peers"),
     "sample": ("others_ns",),
 }
 """Fields that hold a whole number for each of some names."""

@@ -4,6 +4,7 @@ import functools
 import os
 import socket
 import struct
+from collections import Counter
 from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import Any
@@ -51,8 +52,11 @@ HELD_BACK = 2
 UNLIMITED = 1 << 62
 """A pacing rate from here on stands for none."""
 BBR = b"bbr"
-TcpInfo = dict[str, int]
-"""Times in microseconds, rates in bytes a second, as the kernel gives them; `state` is 1 when established."""
+TcpInfo = dict[str, Any]
+"""Times in microseconds, rates in bytes a second, as the kernel gives them; `state` is 1 when established.
+
+`peer` is the IP address on the other side.
+"""
 Seen = Mapping[Any, TcpInfo]
 """By the local address of a connection."""
 
@@ -83,7 +87,7 @@ def _looked_at(descriptor: int, port: int) -> dict[Any, TcpInfo]:
         peer = twin.getpeername()
         if not isinstance(peer, tuple) or peer[1] != port or is_marked(twin):
             return {}
-        return {twin.getsockname(): read_tcp_info(twin) | congestion_of(twin)}
+        return {twin.getsockname(): {**read_tcp_info(twin), **congestion_of(twin), "peer": peer[0]}}
 
 
 class Connections:
@@ -115,8 +119,8 @@ class Connections:
 
 def _growth(now: TcpInfo, before: TcpInfo | None, field: str) -> int:
     # A port that is used again starts from nothing.
-    grown = now[field] - before[field] if before else now[field]
-    return grown if grown >= 0 else now[field]
+    grown: int = now[field] - before[field] if before else now[field]
+    return grown if grown >= 0 else int(now[field])
 
 
 def standing(infos: list[TcpInfo]) -> dict[str, Any]:
@@ -132,6 +136,8 @@ def standing(infos: list[TcpInfo]) -> dict[str, Any]:
         values["unacked_bytes"] = sum(max(0, info["unacked"] - HELD_BACK) * info["snd_mss"] for info in infos)
     if all("bbr" in info for info in infos):
         values["bbr_connections"] = sum(info["bbr"] for info in infos)
+    if peers := Counter(info["peer"] for info in infos if "peer" in info and info["state"] == ESTABLISHED):
+        values["peers"] = dict(peers)
     if windows := [info["snd_wnd"] for info in infos if info.get("snd_wnd")]:
         values["window_bytes"] = round(fmean(windows))
     if paces := [pace for info in infos if 0 < (pace := info.get("pacing_rate", 0)) < UNLIMITED]:

@@ -184,6 +184,7 @@ def told(endpoint: Endpoint, addresses: Sequence[str]) -> str:
     tls = f"over TLS{'' if security.verify else ', unverified'}" if endpoint.tls else "without TLS"
     token = f"token of {security.token}" if security.token else "without a token"
     where = ", ".join(addresses) or "unknown"
+    where += " (a connection goes to one of these; the report says to which)" if len(addresses) > 1 else ""
     return f"{endpoint.name}: {endpoint.shown} is {where}, {tls}, {token}"
 
 

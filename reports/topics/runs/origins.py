@@ -34,12 +34,23 @@ def origins(study: Study) -> Iterator[Table]:
 
 def endpoints(study: Study) -> Table:
     """Each endpoint with its address, model and weights."""
-    heads = ("endpoint", "address", "model", "weights", "server")
+    used = {name: connected_to(study, name) for name in study.described}
+    heads = ["endpoint", "address", "model", "weights", "server"]
+    heads += ["connected to"] if any(used.values()) else []  # older ledgers do not tell
     rows = (
-        (name, about.get("url", ""), about.get("model", ""), about.get("weights", ""), _server(about))
+        (
+            *(name, about.get("url", ""), about.get("model", ""), about.get("weights", ""), _server(about)),
+            *([used[name] or MISSING] if any(used.values()) else []),
+        )
         for name, about in study.described.items()
     )
     return table_of("Endpoints", heads, rows)
+
+
+def connected_to(study: Study, endpoint: str) -> str:
+    """The IP addresses that connections of an endpoint's runs went to; empty where that is not known."""
+    paths = (run.path for run in study.runs if run.endpoint == endpoint and run.path)
+    return ", ".join(sorted({address for path in paths for address in path.peers}))
 
 
 def contracts(study: Study) -> Table:

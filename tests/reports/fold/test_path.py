@@ -129,7 +129,7 @@ def test_what_the_kernel_did_not_tell_stays_unknown() -> None:
     assert path is not None
     assert (path.asked, path.connections) == (None, 1)
     told = {name: value for name, value in vars(path).items() if value is not None}
-    assert told == {"connections": 1}
+    assert told == {"connections": 1, "peers": {}}
 
 
 def test_what_stands_alone_is_what_holds_at_a_look() -> None:
@@ -150,3 +150,17 @@ def test_wire_bytes_need_both() -> None:
     assert wire_bytes(100, 2) == 100 + 2 * HEADER_BYTES
     assert wire_bytes(None, 2) is None
     assert wire_bytes(100, None) is None
+
+
+def test_the_addresses_that_were_used_are_those_of_all_workers() -> None:
+    path = path_of(
+        [
+            line("w0", 0, peers={"10.0.0.5": 2}),
+            line("w0", 1, peers={"10.0.0.5": 4}),
+            line("w1", 0, peers={"10.0.0.5": 1, "10.0.0.6": 3}),
+            line("w1", 1),  # as older workers tell
+        ],
+        1,
+    )
+    assert path is not None
+    assert path.peers == {"10.0.0.5": 5, "10.0.0.6": 3}

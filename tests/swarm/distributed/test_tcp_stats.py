@@ -17,8 +17,10 @@ from tests.users.ways import IMAGES, codec_at
 from users.codecs.base import Codec
 from users.codecs.embed import Embed
 from users.codecs.v2_grpc import V2Grpc
+from users.endpoint import Endpoint
 from users.transport.admin_connection import AdminConnection
 from users.transport.connections import PER_USER, SAME_ARGS, SHARED
+from users.transport.sockets import connect
 from users.transport.transports import TRANSPORTS, client
 from users.triton.api import triton_stub
 
@@ -142,3 +144,19 @@ def test_without_tcp_info_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
             connections = Connections()
             connections.watch(port)
             assert connections.take() == {}
+
+
+def test_of_two_addresses_the_one_that_is_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        port = first.getsockname()[1]
+        stack.enter_context(socket.create_server(("127.0.0.2", port)))
+        tcp = socket.AF_INET, socket.SOCK_STREAM, 6, ""
+        places = [(*tcp, (host, port)) for host in ("127.0.0.2", "127.0.0.1")]
+        monkeypatch.setattr(gevent.socket, "getaddrinfo", lambda *_, **__: places)
+        connections = Connections()
+        connections.watch(port)
+        for _ in range(2):
+            made = connect(Endpoint("x", "pytorch", "http", "jpeg", f"two.test:{port}"))
+            stack.callback(made.close)
+        assert connections.take()["peers"] == {"127.0.0.2": 2}

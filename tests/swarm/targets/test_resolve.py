@@ -27,8 +27,9 @@ def test_addresses_stand_for_others() -> None:
     [
         (ONNX, ["10.0.0.5"], "onnx-http: gpu:8010 is 10.0.0.5, without TLS, without a token"),
         (ONNX, [], "onnx-http: gpu:8010 is unknown, without TLS, without a token"),
-        (secured(True, TOKEN), ["10.0.0.5", "fe80::1"], "onnx-grpc: grpcs://gpu:8011 is 10.0.0.5, fe80::1,"
-         " over TLS, token of INFERSWARM_TOKEN"),
+        (secured(True, TOKEN), ["10.0.0.5", "fe80::1"], "onnx-grpc: grpcs://gpu:8011 is 10.0.0.5, fe80::1"
+         " (a connection goes to one of these; the report says to which), over TLS, token of"
+         " INFERSWARM_TOKEN"),
     ],
 )  # fmt: skip
 def test_the_line_for_a_person(endpoint: Endpoint, addresses: list[str], line: str) -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from reports.caveat import Caveat
 from reports.study.study import Study, load_study
-from reports.topics.runs.origins import clock, hosts, links, origins
+from reports.topics.runs.origins import clock, connected_to, endpoints, hosts, links, origins
 from tests.reports.builder import Book
 from tests.reports.contention_book import LAN, LINK, a_study, an_arm, axes_of
 from tests.reports.example import example
+from tests.reports.lines import FIRST_SECOND
 from tests.reports.open_load import notes_at, texts
 from tests.reports.strangers import a_book, stranger
 
@@ -139,3 +140,15 @@ def test_how_endpoints_are_asked_is_shown_as_far_as_the_header_says(tmp_path: Pa
         ],
         ["bare", "v2-binary", "siglip", "–", "–", "–", "–"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("peers", "used"), [({"10.0.0.6": 2}, "10.0.0.6"), ({"b": 1, "a": 1}, "a, b"), ({}, "")]
+)
+def test_which_of_a_names_addresses_was_used(tmp_path: Path, peers: dict[str, int], used: str) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 2, 3, {"w0": [20_000_000] * 100})
+    book.path(tag, "w0", FIRST_SECOND, connections=2, **({"peers": peers} if peers else {}))
+    study = load_study(book.write(tmp_path))
+    assert connected_to(study, "onnx-http") == used
+    assert ("connected to" in endpoints(study).heads) == bool(used and study.described)

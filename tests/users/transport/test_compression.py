@@ -179,7 +179,7 @@ LOCATION = "/v1/embed/?sig=0a1b2c3d"
         (301, {}, b"", "HTTP 301; it redirects without saying where"),
         (200, {}, b'{"error": "out of memory"}', 'HTTP 200 {"error": "out of memory"}; '),
         (200, {}, b'{"detail": [{"loc": ["body"]}]}', 'HTTP 200 {"detail": [{"loc": ["body"]}]}; '),
-        (200, {}, b"<html>\x1b[31mSign in</html>", "HTTP 200 <html> [31mSign in</html>; "),
+        (200, {}, b"<html>\x1b[31mSign in</html>", "HTTP 200 <html>\\x1b[31mSign in</html>; "),
         (200, {}, b"null", "HTTP 200 null; "),
         (200, {}, b"", "HTTP 200 with an empty body"),
         (200, {}, b'{"outputs": [[1.25, 2.5]]}', "an answer of another form than expected"),

@@ -186,7 +186,7 @@ class Options:
         " .jsonl or .parquet file says; `inferswarm trace` makes one")
     replay_speed: float = number(LOAD, float, 1, 0.001, 1_000, needs=("a trace", "replay"),
         help="Replay the trace at so many times its speed")
-    replay_unit: str = asked(LOAD, None, read=values.one_of(*UNITS), choices=tuple(UNITS), unset="found",
+    replay_unit: str = asked(LOAD, "UNIT", read=values.one_of(*UNITS), unset="found",
         needs=("a trace", "replay"),
         help="State the unit of the trace's times, where its numbers do not tell: s, ms, us or ns")
     replay_resolution: float = number(LOAD, float, -1, 0, HOUR_S, unit="s", unset="found",

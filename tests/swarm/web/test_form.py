@@ -150,3 +150,11 @@ def test_what_the_plan_refuses_is_the_refusal() -> None:
 
     form = StartForm(parsed, dict, refuse)
     assert form.refusal({}) == form.judge({})["fault"] == "--cells zzz: matches no cell"
+
+
+def test_a_field_that_is_left_as_it_is_asks_for_what_the_command_line_does() -> None:
+    """A list of choices shows its first one as selected: one of these is then the default."""
+    fields = [field for part in a_form().parts() for field in (*part.shown, *part.folded)]
+    assert [field.name for field in fields if field.choices and field.value not in field.choices] == []
+    left = {field.name: field.value for field in fields if isinstance(field.value, str)}
+    assert resolve(argparse.Namespace(**{**vars(parsed()), **left})) == resolve(parsed())

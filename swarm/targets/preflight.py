@@ -187,17 +187,17 @@ def first_reply(
     text = f"{endpoint.name}: still waiting for its first answer at batch {size}" + (
         "" if endpoint.payload == "json" else "; it may be building an engine"
     )
-    announcement = gevent.spawn_later(ANNOUNCE_S, say, text)
-    try:
-        with client(codec, LONGEST_S) as asking:
+    with client(codec, LONGEST_S) as asking:
 
-            def ask() -> tuple[Reply, int]:
-                began_ns = time.perf_counter_ns()
+        def ask() -> tuple[Reply, int]:
+            announcement = gevent.spawn_later(ANNOUNCE_S, say, text)
+            began_ns = time.perf_counter_ns()
+            try:
                 return asking.send(prepared), time.perf_counter_ns() - began_ns
+            finally:
+                announcement.kill()
 
-            return ask_again(endpoint.address, ask)
-    finally:
-        announcement.kill()
+        return ask_again(endpoint.address, ask)
 
 
 def check_reachable(name: str, endpoint: Endpoint) -> None:

@@ -13,8 +13,6 @@ from tests.processes import wait_until
 
 pytestmark = pytest.mark.system
 
-NO_TRITON = "answers, but not as a Triton server; give Triton's"
-
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
@@ -22,8 +20,8 @@ NO_TRITON = "answers, but not as a Triton server; give Triton's"
         (("--pytorch-url", "127.0.0.1:1"), "url 127.0.0.1:1: cannot be reached (connection refused)"),
         (("--onnx-grpc-url", "127.0.0.1:1"), "--onnx-grpc-url 127.0.0.1:1: cannot be reached"),
         (("--pytorch-url", "nowhere.invalid:80"), "cannot be reached (unknown host name)"),
-        (("--onnx-http-url", "127.0.0.1:{port}"), f"{NO_TRITON} HTTP port"),
-        (("--onnx-grpc-url", "127.0.0.1:{port}"), f"{NO_TRITON} gRPC port"),
+        (("--onnx-http-url", "127.0.0.1:{port}"), "answers GET /v2 with HTTP "),
+        (("--onnx-grpc-url", "127.0.0.1:{port}"), "speaks HTTP/1.1, and gRPC needs HTTP/2"),
         (("--pytorch-url", "gpu-host"), "--pytorch-url 'gpu-host': give host:port or http://host:port"),
         (("--images", "{empty}"), "no .jpg, .jpeg or .png file in it"),
         (("--images", "{texts}"), "is not a readable JPEG or PNG picture; remove it"),

@@ -27,6 +27,8 @@ LIMITS = (12.9, 10.1, 6.9, 4.9, 4.0)
 """What the greatest difference of two to five runs of so many slices exceeds, in its standard errors, in 1 %
 of studies without any: simulated with neighbours correlated by 0 to 0.85, a skewed law included.
 """
+KNOWN_CAUSE = 0.5
+"""Of these limits, where other processes are known to have had the cores of some repeats alone."""
 LEAST_AGREEING = 2
 """Repeats that must agree before the one that does not is called the odd one."""
 
@@ -81,14 +83,14 @@ def _doubted(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat,
     """The runs of a cell that are doubted: those beside other processes where the rest agree; or the first
     where it was slower and all others agree; else all.
     """
-    if not differ(levels):
-        return []
     least = min(one.others for one in levels)
     loud = [one for one in levels if one.beside_others and one.others - least >= LEAST_OTHERS_CORES]
     quiet = [one for one in levels if one not in loud]
-    if loud and not differ(quiet):
+    if loud and differ(levels, KNOWN_CAUSE) and not differ(quiet):
         text = f"it took {{}} on average beside other processes ({{}}), without them {_listed(quiet)}"
         return [(one.run, (caveat("disturbed", text.format(one.ms, one.run.others_cpu)),)) for one in loud]
+    if not differ(levels):
+        return []
     first, *others = sorted(levels, key=lambda one: one.run.repeat)
     means = [one.mean for one in others]
     gap = first.mean - max(means)
@@ -106,13 +108,13 @@ def _listed(levels: Sequence[RepeatLevel]) -> str:
     return listed([one.ms for one in levels])
 
 
-def differ(levels: Sequence[RepeatLevel]) -> bool:
+def differ(levels: Sequence[RepeatLevel], errors: float = 1.0) -> bool:
     """Whether some run's mean latency differs from another's by a quarter, and by more than seconds explain.
 
     The error of a mean is that of its slices, which all runs have in common, widened by how alike neighbours
     are (an autoregression of the first order, whose estimate is too low by (1 + 4r) / n). Source: F. W.
     Zwiers and H. von Storch, Taking serial correlation into account in tests of the mean, Journal of Climate
-    8 (1995).
+    8 (1995). `errors`: the part of LIMITS that is asked for.
     """
     if len(levels) < 2:
         return False
@@ -125,4 +127,4 @@ def differ(levels: Sequence[RepeatLevel]) -> bool:
     alike = min(max(alike + (1 + 4 * max(alike, 0.0)) / shortest, 0.0), MOST_ALIKE)
     variance = squares / sum(len(each) - 1 for each in around) * (1 + alike) / (1 - alike)
     error = sqrt(variance * (1 / len(low.logs) + 1 / len(high.logs)))
-    return difference >= max(LEAST_DIFFERENCE, float(np.interp(shortest, POINTS, LIMITS)) * error)
+    return difference >= max(LEAST_DIFFERENCE, errors * float(np.interp(shortest, POINTS, LIMITS)) * error)

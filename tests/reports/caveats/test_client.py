@@ -8,13 +8,13 @@ import pytest
 
 from reports.caveats.client import client_caveats, due_by, lags
 from reports.fold.health import ClientHealth
-from reports.fold.samples import Gpus
+from reports.fold.samples import Gpus, OthersUse
 from reports.fold.windows import Arrivals, ClientPhases, Offered, Windows
 from reports.histogram.percentiles import Distribution
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
-from tests.reports.lines import FIRST_SECOND, encoded, health_line, triton
+from tests.reports.lines import FIRST_SECOND, encoded, health_line, sample_line, triton
 
 MS = 1_000_000
 LOADS = {"w0": [20 * MS] * 600, "w1": [20 * MS] * 600}
@@ -47,6 +47,20 @@ def test_health_is_that_of_the_worst_worker_in_the_measure_phase(tmp_path: Path)
     # 5 in the first second, 9 in the second
     assert run.generator.in_flight == 7.0
     assert set(texts(run)) == {"few-samples"}
+
+
+def test_what_others_took_is_of_the_looks_in_the_measure_phase(tmp_path: Path) -> None:
+    book = Book(fingerprint={"cpu": "Example CPU", "cores": 2})
+    tag = book.add("onnx-http", 1, 8, LOADS, counters=triton(1_200, 1, MS))
+    looks = ((0, {"yes": 9_000 * MS}), (2, {"yes": 2_000 * MS}), (4, {"yes": 1_000 * MS, "cron": 200 * MS}))
+    for at, taken in looks:
+        told = {"others_ns": taken, "host": {"cpu_pct": 99.0}}
+        book.records.append(sample_line(tag, FIRST_SECOND + at, **told))
+    run = folded(book, tmp_path)
+    assert (run.host_cores, run.others_cpu) == (2, OthersUse(0.8, (("yes", 0.75), ("cron", 0.05))))
+    assert texts(run)["others-cpu"] == (
+        "other processes took 0.8 cores (yes 0.75, cron 0.05), and the host's 2 cores were 99.0 % busy"
+    )
 
 
 def test_an_open_load_states_what_it_offered(tmp_path: Path) -> None:

@@ -270,6 +270,10 @@ KINDS = {
         "one model one at a time: the server's parts cover only some of the requests, or those of others, "
         "and how busy all servers were is unknown."
     ),
+    "stalls": CaveatKind(
+        "Look for what the service does then (garbage collection, a lock, a disk, a probe); measure with "
+        "--rates, at which arrivals meet stalls as users do."
+    ),
     "targets-differ": CaveatKind(
         "Use IP addresses, or make the name resolve to the same ones on every host."
     ),

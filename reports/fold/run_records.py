@@ -10,7 +10,7 @@ from reports.fold.health import Health, Shown
 from reports.fold.path import PathRecords
 from reports.fold.records import LastWords, grouped, readable
 from reports.fold.samples import Samples
-from reports.fold.windows import Results, Windows, class_results
+from reports.fold.windows import Results, Silences, Windows, class_results
 from reports.histogram.codec import Room
 from reports.ledger.axes import planned_axes
 from reports.ledger.ledger import Extent, Outline, Record, Tag, records_of_runs, refused_line, tag_of
@@ -94,6 +94,7 @@ class RunRecords:
         self.classes = dict[str, Results]()
         """Of the measure phase, by class, where requests are not all alike."""
         self.health, self.path = Health(), PathRecords()
+        self.silences = Silences()
         self.in_flight = LastWords("in_flight")
         self.samples = Samples()
         self.seconds = defaultdict[int, Second](lambda: Second(names=of_second))
@@ -156,6 +157,7 @@ class RunRecords:
 
     def _add_measured(self, windows: list[Record], health: list[Record], path: list[Record]) -> None:
         self.windows.add(windows)
+        self.silences.add(windows)
         for label, found in class_results(windows).items():
             self.classes.setdefault(label, Results()).merge(found)
         for worker, some in grouped(windows, "worker").items():

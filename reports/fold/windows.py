@@ -93,6 +93,37 @@ class Results:
         self.histograms |= {name: compact(some) for name, some in found.items()}
 
 
+class Silences:
+    """By second the longest time until an answer in it for which requests waited and none was answered.
+
+    Each worker tells its longest in a second: all of them are silent where these overlap.
+    """
+
+    def __init__(self) -> None:
+        self._by_second: dict[int, tuple[int, int, int, int]] = {}
+        """Where all begin and the first ends, the shortest of them, and how many there are."""
+
+    def add(self, windows: Sequence[Record]) -> None:
+        """Takes in seconds of workers."""
+        for window in windows:
+            if silence := window.get("silence"):
+                from_ns, to_ns = silence
+                known = self._by_second.get(window["second"], (0, to_ns, to_ns - from_ns, 0))
+                self._by_second[window["second"]] = (
+                    max(known[0], from_ns),
+                    min(known[1], to_ns),
+                    min(known[2], to_ns - from_ns),
+                    known[3] + 1,
+                )
+
+    def of(self, workers: int) -> list[tuple[int, int, int]]:
+        """Of seconds in which all workers told: when the silence of all began, how long it was, and how long
+        the shortest of a worker, all in ns.
+        """
+        told = (found for _, found in sorted(self._by_second.items()) if found[3] == workers)
+        return [(from_ns, max(0, to_ns - from_ns), least_ns) for from_ns, to_ns, least_ns, _ in told]
+
+
 def class_results(windows: Sequence[Record]) -> dict[str, Results]:
     """What came back of each class of requests in seconds of workers, whose histograms are decoded."""
     parts: dict[str, list[Record]] = {}

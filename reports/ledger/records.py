@@ -88,6 +88,14 @@ def _check_window(window: Mapping[str, Any]) -> None:
     """ValueError where one thing in it contradicts another."""
     ok, first_ns, last_ns = (window.get(name) for name in ("ok", "first_start_ns", "last_end_ns"))
     lacking = [name for name in DURATIONS if ok and name not in window.get("histograms", DURATIONS)]
+    silence = window.get("silence", [0, 0])
+    if (
+        not isinstance(silence, list | tuple)
+        or len(silence) != 2
+        or None in silence
+        or not all(map(is_whole, silence))
+    ):
+        raise _wrong("silence", silence, "two whole numbers from 0")
     if lacking:
         raise ValueError(f"a window of {ok} successes has no {lacking[0]}")
     if (window.get("good") or 0) > (ok or 0):

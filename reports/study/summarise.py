@@ -12,6 +12,7 @@ from reports.caveats.client import client_caveats, taken_by_others
 from reports.caveats.drift import drift_caveats
 from reports.caveats.gpu import gpu_caveats
 from reports.caveats.run import littles_law, random_input, run_caveats, varying_load
+from reports.caveats.stalls import stall_caveats
 from reports.fold.path import standing_alone
 from reports.fold.records import epoch_s
 from reports.fold.run_records import DAMAGED, RunRecords, is_paced
@@ -101,6 +102,7 @@ def _parts(run: RunRecords, status: str, note: str, slo: str) -> dict[str, Any]:
         *client_caveats(run.planned, counted, sent, fit, times["latency"], times["send_delay"]),
         *varying_load(load, run.planned["stages"]),
         *drift_caveats(run),
+        *stall_caveats(run, times["latency"], phase_ns),
     )
     return {
         **times,

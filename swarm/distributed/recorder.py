@@ -85,6 +85,8 @@ class Window:
     server_count: int = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
+    silence: tuple[int, int] | None = None
+    """The longest time, in ns of the wall clock, for which a request waited and none was answered."""
     spread_milli_images: int = 0
     """Thousandths of images: the share of each success whose request was under way in this second."""
     good: int | None = None
@@ -220,6 +222,8 @@ class Recorder:
         self.traced_per_s = self._traced_left = 0
         """How many Results with a traceparent to keep for `take_traced`, in each second and in this one."""
         self._traced_in, self._untold = -1, 0
+        self._answered_ns: dict[str, int] = {}
+        """By cell, when the last request of any phase was answered."""
         self._tallies: defaultdict[tuple[str, str], PhaseCounts] = defaultdict(PhaseCounts)
         self._slo: Slo | None = None
         self._limits_ns: dict[str, int] = {}
@@ -232,6 +236,7 @@ class Recorder:
     def begin_cell(self) -> None:
         """Count afresh."""
         self._tallies.clear()
+        self._answered_ns.clear()
 
     def tally(self, cell: str, phase: str) -> PhaseCounts:
         """What came back of the requests that began in a phase of the cell."""
@@ -242,6 +247,7 @@ class Recorder:
         second = self.second(result.end_ns)
         window = self._window(result, second, second)
         window.add(result, self._limit_ns(result.request_class))
+        self._note_silence(result, window)
         if result.ok and self.second(result.start_ns) < second:
             self._spread(result, second)
         elif result.ok:
@@ -252,6 +258,20 @@ class Recorder:
         if result.trace_id:
             self._keep_traced(result, second)
         self._tallies[result.cell, result.phase].add(result)
+
+    def _note_silence(self, result: Result, window: Window) -> None:
+        """How long nobody was answered until this Result, if that is the longest such time in its window.
+
+        It waited all that time; what was begun earlier and is not answered yet may have waited longer. What
+        the client gave up is no answer.
+        """
+        if result.abandoned or (result.error is not None and result.error.kind is ErrorKind.TIMEOUT):
+            return
+        end_ns = result.end_ns
+        from_ns = max(result.start_ns, self._answered_ns.get(result.cell, 0))
+        self._answered_ns[result.cell] = end_ns
+        if window.silence is None or end_ns - from_ns > window.silence[1] - window.silence[0]:
+            window.silence = from_ns + self._anchor_ns, end_ns + self._anchor_ns
 
     def _keep_traced(self, result: Result, second: int) -> None:
         if second != self._traced_in:

@@ -25,7 +25,7 @@ class Book:
             **{"kind": "header", "version": 1, "study": "step7", "title": "Step 7: five ways to one model"},
             **{"size": "quick", "started_utc": "2026-11-21T11:00:00.123Z", "plan": [], "endpoints": {}},
             "options": {"command": "locust -f locustfiles/step7.py --headless --study quick"},
-            "fingerprint": {"cpu": {"model": "Example CPU", "cores": 2}, "git_commit": "0123abc"},
+            "fingerprint": {"cpu": "Example CPU", "cores": 2, "git_commit": "0123abc"},
             "images": {"count": 64, "source": "photographs", "jpeg_bytes_mean": 9800, "sha256": "ab12"},
         } | header
         self.records: list[Record] = []

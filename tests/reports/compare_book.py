@@ -43,7 +43,7 @@ def after() -> Book:
     book = Book(
         started_utc="2026-11-22T11:00:00.123Z",
         options={"seconds": 20, "link": "none", "results_dir": "elsewhere"},
-        fingerprint={"cpu": {"model": "Other CPU", "cores": 2}, "git_commit": "0123abc"},
+        fingerprint={"cpu": "Other CPU", "cores": 2, "git_commit": "0123abc"},
         images={"count": 64, "source": "photographs", "jpeg_bytes_mean": 9800, "sha256": "cd34"},
     )
     for name, url in (("onnx-http", "127.0.0.1:8010"), ("onnx-grpc", "127.0.0.1:8011")):

@@ -74,13 +74,20 @@ def _closed(study: Study) -> list[Summary]:
 
 
 def uneven(study: Study) -> list[Uneven]:
-    """The cells with a valid run whose p99 is above twice their p50, the most uneven first."""
+    """The cells with a valid run whose p99 is above twice their p50, the most uneven first; and before them
+    those whose service stalled.
+    """
     found = []
     for runs in by_cell(run for run in _closed(study) if not run.tainted).values():
         p50, p99 = (pooled(study, runs, name) for name in ("p50", "p99"))
-        if p50 and p99 and 0 < UNEVEN * p50.value < p99.value:
+        if p50 and p99 and (0 < UNEVEN * p50.value < p99.value or stalls_of(runs)):
             found.append(Uneven(runs, p50, p99))
-    return sorted(found, key=lambda one: -one.times)
+    return sorted(found, key=lambda one: (not stalls_of(one.runs), -one.times))
+
+
+def stalls_of(runs: Runs) -> str:
+    """How the service stalled in the first of some runs in which it did; empty without any."""
+    return next((doubt.text for run in runs for doubt in run.caveats if doubt.code == "stalls"), "")
 
 
 def latency_kind(study: Study) -> AnswerRow | None:
@@ -92,6 +99,8 @@ def latency_kind(study: Study) -> AnswerRow | None:
         return AnswerRow("Latency", f"{SAID}.")
     first = cells[0]
     told = f"In {plural(len(cells), 'cell')} p99 is above twice p50 ({first.said})."
+    if stalled := stalls_of(first.runs):
+        told = f"{first.runs[0].cell}: {stalled}."
     command = open_load(str((study.header.get("options") or {}).get("command") or ""), first)
     share = f"{100 * LOAD_SHARE:g} % of its {digits(first.requests_per_s)} requests/s"
     detail = f"{told} What arrivals would wait at {share}:" if command else told

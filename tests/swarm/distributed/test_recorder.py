@@ -67,6 +67,30 @@ def test_counts_bytes_and_parts(recorder: Recorder) -> None:
     assert buckets.percentiles_ns(timeout, [50])[0] == pytest.approx(31e6, rel=1e-3)
 
 
+def test_how_long_nobody_was_answered_while_a_request_waited(recorder: Recorder) -> None:
+    at = 1_000 * SECOND
+    recorder.add(result(100, 20))
+    recorder.add(result(90, 400, phase="warm-up"))  # an answer all the same
+    recorder.add(result(300, 500, error=RequestError(ErrorKind.TIMEOUT, "no answer")))
+    recorder.add(result(200, 650, error=RequestError(ErrorKind.REJECTED, "an answer")))
+    recorder.add(result(2_000, 300))  # nobody waited before
+    recorder.add(result(1_990, 330, abandoned=True))
+    windows = {window["phase"]: window["silence"] for window in recorder.take_all()}
+    assert windows == {"warm-up": (at + 120, at + 490), "measure": (at + 490, at + 850)}
+    recorder.add(result(2_100, SECOND))
+    (window,) = (one for one in recorder.take_all() if "silence" in one)
+    assert window["silence"] == (at + 2_300, at + 2_100 + SECOND)
+    check_record(window)
+
+
+@pytest.mark.parametrize("silence", [None, [1], [1, -2], [1, "2"], [1, None], 3, [1, 2, 3]])
+def test_a_silence_is_a_begin_and_an_end(recorder: Recorder, silence: object) -> None:
+    recorder.add(result(100, 20))
+    (window,) = recorder.take_all()
+    with pytest.raises(ValueError, match=r"silence|nowhere"):
+        check_record({**window, "silence": silence})
+
+
 def test_codes_and_words_of_refusals_are_counted(recorder: Recorder) -> None:
     for code, again, what in (
         ("429", "2", "queue"),

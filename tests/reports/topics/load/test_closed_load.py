@@ -97,6 +97,18 @@ def test_the_most_uneven_cell_has_the_command_that_shows_what_arrivals_wait(tmp_
     assert (made.arrivals, made.iterations, made.size) == ("poisson", 1_000, "quick")
 
 
+def test_a_service_that_stalls_is_said_first_though_p99_is_even(tmp_path: Path) -> None:
+    book = Book()
+    add(book, "onnx-grpc", 8, 600, 90, 10)
+    add(book, "onnx-http", 8, 600, 11, 10)
+    book.caveat({"cell": "onnx-http/b1/c8", "repeat": 1}, "stalls", "9 times nobody was answered")
+    book.footer()
+    study = load_study(book.write(tmp_path))
+    assert [one.runs[0].endpoint for one in uneven(study)] == ["onnx-http", "onnx-grpc"]
+    detail = row(study).detail
+    assert detail.startswith("onnx-http/b1/c8: 9 times nobody was answered. What arrivals would wait at 80 %")
+
+
 def test_repeats_are_judged_together_and_too_few_results_not_at_all(tmp_path: Path) -> None:
     assert uneven(study_of(tmp_path / "few", ("onnx-http", 8, 450, 90))) == []
     book = Book()

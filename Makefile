@@ -14,7 +14,7 @@ SUPPLY := $(VENV)/supply/.set-up
 .DEFAULT_GOAL := help
 .PHONY: help setup step7 web servers drills check soak lock licences audit clean bench gpu-pack pictures mutants test-fresh \
   image quick quick-reports quick-patched quick-unpatched test test-patched test-studies test-unpatched test-reports \
-  test-slow slow-soak slow-others slow-studies slow-readme slow-patched slow-unpatched
+  test-slow slow-soak slow-others slow-links slow-alone slow-studies slow-readme slow-patched slow-unpatched
 
 help: ## show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -65,7 +65,10 @@ drills: setup ## break things in the middle of studies, and see what these say (
 # with servers must not be in one process with Locust, which patches sockets and threads. Bytecode is kept whatever the
 # environment says: else each process, and there are hundreds, would compile the suite and its tests again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-TWO := MAKEFLAGS= $(MAKE) --jobs=2 --output-sync=target --no-print-directory
+TWO = MAKEFLAGS= $(MAKE) --jobs=2 --output-sync=target --no-print-directory $(addsuffix .part,$(1))
+# Each part is run whatever became of the others, and those that failed are named at the end.
+FAILED := $(VENV)/failed-parts
+NAME_FAILED = test ! -e $(FAILED) || { echo "failed:$$(cat $(FAILED)) (see above)" >&2; exit 1; }
 UNPATCHED := tests/server tests/reports tests/benchmarks/generating
 STUDIES := tests/locustfiles tests/readme
 LINKS := tests/swarm/links
@@ -76,8 +79,13 @@ ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
 # Of the studies' slow tests these go with the README's, so that both parts take as long.
 MOVED := $(addprefix tests/locustfiles/,test_otlp.py test_grafana.py test_exporters.py test_any_endpoint.py)
 
+%.part:
+	@$(MAKE) --no-print-directory $* || printf ' %s' $* >> $(FAILED)
+
 quick: setup ## the tests that need no server, no link and no browser (a minute and a half)
-	@$(TWO) quick-reports quick-patched quick-unpatched
+	@rm -f $(FAILED)
+	@$(call TWO,quick-reports quick-patched quick-unpatched)
+	@$(NAME_FAILED)
 
 quick-reports quick-patched quick-unpatched: QUICK := $(PYTEST) -q -m "not system and not slow"
 quick-reports:
@@ -90,7 +98,9 @@ quick-unpatched:
 	$(QUICK) $(filter-out tests/reports,$(UNPATCHED))
 
 test: setup ## what a change needs, real servers included (8 minutes)
-	@$(TWO) test-patched test-studies test-unpatched test-reports
+	@rm -f $(FAILED)
+	@$(call TWO,test-patched test-studies test-unpatched test-reports)
+	@$(NAME_FAILED)
 
 test-unpatched:
 	$(PYTEST) -m "not slow" $(filter-out tests/reports,$(UNPATCHED))
@@ -107,16 +117,24 @@ test-studies:
 # The soak takes a fifth of a core beside the others: it judges memory, descriptors and counts, which do not mind, and
 # no times, which would. Links are measured, in a process that Locust has not patched, and so nothing else runs beside.
 test-slow: setup ## the rest: long studies, drills, a soak, emulated links, the README's commands (18 minutes)
-	@$(TWO) slow-soak slow-others
-	$(PYTEST) $(LINKS) --confcutdir=$(LINKS)
-	$(PYTEST) $(ALONE)
+	@rm -f $(FAILED)
+	@$(call TWO,slow-soak slow-others)
+	@$(call TWO,slow-links)
+	@$(call TWO,slow-alone)
+	@$(NAME_FAILED)
 
 SLOW ?= slow-studies slow-readme slow-patched slow-unpatched
 slow-soak:
 	$(BIN)/python -m benchmarks.soak --quick
 
 slow-others:
-	@$(TWO) $(SLOW)
+	@$(call TWO,$(SLOW))
+
+slow-links:
+	$(PYTEST) $(LINKS) --confcutdir=$(LINKS)
+
+slow-alone:
+	$(PYTEST) $(ALONE)
 
 slow-studies:
 	$(PYTEST) -m slow tests/locustfiles $(addprefix --ignore=,$(ALONE) $(MOVED))

@@ -2,9 +2,9 @@
 
 import importlib
 import sys
-from importlib.metadata import version
 
 from inferswarm import with_locust
+from reports.entry import INTERRUPTED, leave_at_interrupt, leaving_at_interrupt, outlast_output
 
 COMMANDS = {
     "run": ("swarm", "run a study: master, workers on one or more hosts, emulated links"),
@@ -25,17 +25,21 @@ COMMANDS = {
     "trace": ("swarm", "make traces of requests, convert access logs to them, show one"),
 }
 """By name the room whose `__main__` takes it, and what it does."""
-USAGE = 2
+STUDIES = ("run", "locust")
+USAGE, INCONCLUSIVE = 2, 3
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command: its exit code; 2 for a wrong command line."""
+    outlast_output()
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] in ("-h", "--help"):
         print("usage: inferswarm COMMAND …, each with its own --help\n")
         print("\n".join(f"  {name:9}  {about}" for name, (_, about) in COMMANDS.items()))
         return 0 if words else USAGE
     if words[0] in ("-V", "--version"):
+        from importlib.metadata import version
+
         print(f"inferswarm {version('inferswarm')}")
         return 0
     if words[0] not in COMMANDS:
@@ -45,7 +49,10 @@ def main(argv: list[str] | None = None) -> int:
         print(f"inferswarm: {why}", file=sys.stderr)
         return USAGE
     if words[0] == "locust":
+        leave_at_interrupt(INCONCLUSIVE)
         return with_locust.main(words[1:])
     room, _ = COMMANDS[words[0]]
-    code: int = importlib.import_module(f"{room}.__main__").main(words)
+    with leaving_at_interrupt(INCONCLUSIVE if words[0] in STUDIES else INTERRUPTED):
+        command = importlib.import_module(f"{room}.__main__")
+    code: int = command.main(words)
     return code

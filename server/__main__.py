@@ -1,6 +1,7 @@
 """`python -m server up | export | doctor | profile | service`."""
 
 import importlib
+import os
 import sys
 
 from server.errors import SetUpError
@@ -21,8 +22,15 @@ def main(argv: list[str]) -> int:
     if module is None:
         print(f"usage: python -m server {'|'.join(COMMANDS)} [--help]", file=sys.stderr)
         return 0 if argv in (["-h"], ["--help"]) else 2
+    code = 0
     try:
-        return int(importlib.import_module(module).main(argv[1:]))
+        code = int(importlib.import_module(module).main(argv[1:]))
+        print(end="", flush=True)
+        return code
+    except BrokenPipeError:
+        # The reader has left. Python flushes again when it ends, which must find something to write to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code
     except ModuleNotFoundError as error:
         print(f"{error.name} is not installed: {INSTALL}.", file=sys.stderr)
         return 2

@@ -3,10 +3,9 @@
 import importlib
 import sys
 
+from reports.entry import INTERRUPTED, leaving_at_interrupt, outlast_output
 from reports.format import one_line
 from swarm.errors import SwarmError
-from swarm.launcher.orphans import end_left_behind, remove_folders
-from swarm.links.namespace import remove_orphans
 
 COMMANDS = {
     "run": "swarm.launcher.command",
@@ -15,7 +14,8 @@ COMMANDS = {
     "link": "swarm.links.command",
     "trace": "swarm.traces.command",
 }
-USAGE, INTERRUPTED = 2, 130
+STUDY = "run"
+USAGE, INCONCLUSIVE = 2, 3
 
 
 def main(argv: list[str]) -> int:
@@ -24,12 +24,16 @@ def main(argv: list[str]) -> int:
     if module is None:
         print(f"usage: python -m swarm {'|'.join(COMMANDS)} [--help]", file=sys.stderr)
         return 0 if argv in (["-h"], ["--help"]) else USAGE
+    outlast_output()
+    stopped = INCONCLUSIVE if argv[0] == STUDY else INTERRUPTED
     try:
-        clean_up()
-        code: int = importlib.import_module(module).main(argv[1:])
+        with leaving_at_interrupt(stopped):
+            clean_up()
+            command = importlib.import_module(module)
+        code: int = command.main(argv[1:])
         return code
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return stopped
     except SwarmError as error:
         print(f"inferswarm: {error}", file=sys.stderr, flush=True)
         return USAGE
@@ -40,6 +44,9 @@ def main(argv: list[str]) -> int:
 
 def clean_up() -> None:
     """What a study that was killed has left: processes, namespaces and devices, temporary folders."""
+    from swarm.launcher.orphans import end_left_behind, remove_folders
+    from swarm.links.namespace import remove_orphans
+
     end_left_behind(say)
     remove_orphans()
     remove_folders()

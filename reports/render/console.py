@@ -94,7 +94,7 @@ def _cell(cell: TableCell) -> Text:
 
 def print_page(page: Page, ending: str = "", tables: bool = True) -> None:
     """Prints it on standard output, and after it where more is."""
-    console = PatientConsole(highlight=False)
+    console = Console(highlight=False)
     with commands_stopped(os.environ):
         render_console(page, console, tables)
         if ending:
@@ -106,15 +106,6 @@ def public_path(directory: Path, here: Path) -> str:
     whole = Path(os.path.abspath(here / directory))
     below = whole != here and whole.is_relative_to(here)
     return str(whole.relative_to(here)) if below else f"DIR/{whole.name}"
-
-
-class PatientConsole(Console):
-    """A console whose reader may leave early, as `| head` does; in Rich that ends the program with 1."""
-
-    def on_broken_pipe(self) -> None:
-        """Prints no more, and lets Python flush what is left into nowhere."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def refused(why: str, code: int = USAGE_ERROR) -> int:

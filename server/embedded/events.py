@@ -1,7 +1,6 @@
 """The output of `inferswarm up`: JSON lines for a program, plain lines for a person."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -51,8 +50,6 @@ class Events:
         try:
             print(json.dumps(event) if self._as_json else text, flush=True)
         except BrokenPipeError:
-            # Python flushes stdout again when it ends, which must find something to write to.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise StopRequested from None
 
 

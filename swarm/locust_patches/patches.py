@@ -50,10 +50,17 @@ def tune_locust() -> None:
     stats.bucket_response_time = three_digits  # type: ignore[assignment]
     StatsCSV._percentile_fields = percentile_fields  # type: ignore[method-assign,assignment]
     correct_rates()
+    logging.FileHandler.handleError = outlast_full_disk  # type: ignore[method-assign,assignment]
     runners.MASTER_HEARTBEAT_TIMEOUT = MASTER_PATIENCE_S
     zmqrpc.Server = MasterSocket  # type: ignore[misc]
     if not hasattr(WorkerRunner.connect_to_master, "__wrapped__"):
         WorkerRunner.connect_to_master = telling(WorkerRunner.connect_to_master)  # type: ignore[method-assign]
+
+
+def outlast_full_disk(handler: logging.Handler, record: logging.LogRecord) -> None:
+    """A log of which the disk takes no more lacks its rest, without a traceback for each line."""
+    if not isinstance(sys.exc_info()[1], OSError):
+        logging.Handler.handleError(handler, record)
 
 
 def is_orphan(own: int, parent: int) -> bool:

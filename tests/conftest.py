@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from tests.certificates import Certificates
+
+
+def pytest_configure() -> None:
+    """What tests start heeds Ctrl-C and a hangup as in a terminal, also where the tests are a background job.
+
+    Such a job ignores them, and what it starts inherits that.
+    """
+    for number, own in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, own)
 
 
 @pytest.fixture(scope="session")

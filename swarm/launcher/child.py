@@ -34,11 +34,10 @@ class Signals:
         self.count = 0
         self.over = False
         """Everything is being shut down, which must not be interrupted."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-        # `nohup` has it ignored.
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            signal.signal(signal.SIGHUP, self._on_signal)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # `nohup` has one ignored, a shell that starts a job in the background another.
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.count += 1

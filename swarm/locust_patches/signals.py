@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finish what is in flight, keep what was measured, leave nothing behind.
+"""Ctrl-C, SIGTERM and SIGHUP: finish what is in flight, keep what was measured, leave nothing behind.
 
 Locust installs its SIGTERM handler only after a headless shape has ended, and lets Ctrl-C raise inside
 the greenlet that is running; so both are handled here, from before the servers start.
@@ -11,8 +11,8 @@ from locust.runners import Runner
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gevent
@@ -48,7 +48,14 @@ def send_workers_home(runner: Runner) -> None:
     for child in own.children():
         with suppress(psutil.NoSuchProcess):  # it has ended meanwhile, or has yet to be waited for
             if child.cmdline() == own.cmdline():
-                child.send_signal(signal.SIGINT)
+                child.send_signal(signal.SIGTERM)
+
+
+def handle(act: Callable[[], None], *numbers: signal.Signals) -> None:
+    """Do this at each of the signals but those that are ignored, as Ctrl-C is in background jobs."""
+    for number in numbers:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            gevent.signal_handler(number, act)
 
 
 class MasterSignals:
@@ -57,29 +64,18 @@ class MasterSignals:
     def __init__(self, environment: Environment, runner: Runner, web_ui: Any) -> None:
         self._runner, self._web_ui = runner, web_ui
         self._main = gevent.getcurrent()
-        self._preparing = False
+        self.prepared = False
+        """Until then a signal ends the process: there is nothing to keep yet."""
         self._signalled = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            gevent.signal_handler(number, self._on_signal)
+        handle(self._on_signal, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         environment.events.quitting.add_listener(self._on_quitting)
-
-    @contextmanager
-    def preparing(self) -> Iterator[None]:
-        """Inside, a signal ends the process: there is nothing to keep yet."""
-        self._preparing = True
-        try:
-            yield
-        finally:
-            self._preparing = False
 
     def _on_signal(self) -> None:
         if self._signalled:
             os._exit(INTERRUPTED)
         self._signalled = True
-        if self._preparing:
-            self._leave("stopped before the study began")
-        elif self._runner.shape_greenlet is None and self._web_ui is None:
-            self._leave("stopped while waiting for workers")
+        if not self.prepared or (self._runner.shape_greenlet is None and self._web_ui is None):
+            self._leave()
         else:
             text = f"stopping: requests in flight may finish ({PARTING_S:g} s at most); again to stop at once"
             print(text, flush=True)
@@ -87,8 +83,8 @@ class MasterSignals:
             if self._web_ui is not None:
                 self._web_ui.stop()
 
-    def _leave(self, text: str) -> None:
-        print(f"inferswarm: {text}", file=sys.stderr, flush=True)
+    def _leave(self) -> None:
+        print("inferswarm: stopped before the study began", file=sys.stderr, flush=True)
         send_workers_home(self._runner)
         gevent.kill(self._main, SystemExit(INTERRUPTED))
 
@@ -110,5 +106,5 @@ def obey_signals_on_worker(environment: Environment, runner: Runner, worker: Wor
         gevent.sleep(LINGER_S)
         runner.quit()
 
-    gevent.signal_handler(signal.SIGINT, on_interrupt)
+    handle(on_interrupt, signal.SIGINT, signal.SIGHUP)
     environment.events.quitting.add_listener(lambda **_: worker.flush())

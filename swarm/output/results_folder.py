@@ -4,7 +4,9 @@ import itertools
 import os
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -163,6 +165,16 @@ def asked_how(endpoint: Endpoint) -> dict[str, Any]:
     }
     computes = {} if endpoint.computes is None else {"computes": endpoint.computes}
     return {name: value for name, value in told.items() if value} | computes
+
+
+@contextmanager
+def removed_if_refused(folder: Path) -> Iterator[None]:
+    """Leave no folder of a study that cannot begin."""
+    try:
+        yield
+    except UsageError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:

@@ -32,7 +32,7 @@ from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
 from swarm.output.dispatch import Dispatcher
 from swarm.output.gate import Gate
-from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
+from swarm.output.results_folder import header, make_folder, new_folder, open_ledger, removed_if_refused
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell
 from swarm.plan.estimate import in_words, shorten
@@ -106,6 +106,9 @@ class Master:
         self._collector.on_traced = self._events.on_traced
         follow_study(environment, self._collector.listeners)
         self._signals = MasterSignals(environment, runner, web_ui)
+        if web_ui is None or vars(environment.parsed_options)["autostart"]:
+            # Until a study has come to its end.
+            environment.process_exit_code = INCONCLUSIVE
         atexit.register(self._servers.embedded.stop)
         atexit.register(self._forms.close)  # before it: the last comes first
         environment.events.quit.add_listener(self._show_closing_text)
@@ -136,7 +139,7 @@ class Master:
         # From the page, another study's settings may be asked for at any time.
         varied = self._environment.web_ui is not None or varies_servers(self._study, asked, options)
         self._cluster = cluster_of(options, self._say)
-        with self._signals.preparing(), patient(self._say):
+        with patient(self._say):
             self._servers.prepare(options, asked, self.images, self._launch, varied)
         if options.golden:  # every press of Start reads it again
             from_file(options.golden, self._servers.endpoints)
@@ -149,6 +152,7 @@ class Master:
             open_sources, metrics=metrics, namespace=place, cluster=self._cluster, gpus=self._gpu_sources()
         )
         self._sampler = Sampler(self._collector.write, sources)
+        self._signals.prepared = True
         if self._page:
             self._say(f"plan, start and follow the study at {self._page.url}")
 
@@ -191,17 +195,22 @@ class Master:
 
     def conduct(self) -> None:
         """One study, from its folder to its report; if a stop kills it, it still ends in order."""
+        self._environment.process_exit_code = INCONCLUSIVE
         try:
             options, schedule, size = self._planned()
+            head = self._header(options, schedule, size)
+            # From here to the study's end nothing waits, and so nothing kills this in between.
             folder = new_folder(Path(options.results_dir), self._study.name)
-            self._gate.keep(folder)
-            ledger = self._new_ledger(folder, options, schedule, size)
+            with removed_if_refused(folder):
+                self._gate.keep(folder)
+                ledger = open_ledger(folder, head)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
             if self._page:
                 self._page.refused(str(error))
             self._environment.process_exit_code = USAGE
             return
+        own_listeners: list[object] = [self._page.begun(folder, head)] if self._page else []
         conductor = Conductor(
             self._dependencies(), schedule, Terms(options.request_timeout, size.warm_up, options.seed)
         )
@@ -214,6 +223,7 @@ class Master:
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
+                self._events.begin(head, [*own_listeners, *self._exporters])
                 self._begin(options, ledger, folder, schedule, size)
                 self._profile_operators(options, size)
                 conductor.walk()
@@ -278,17 +288,13 @@ class Master:
             memory=ServerMemory(servers.ready).read,
         )
 
-    def _new_ledger(self, folder: Path, options: Options, schedule: Schedule, size: Size) -> LedgerWriter:
-        """A ledger with its header. Raises UsageError."""
+    def _header(self, options: Options, schedule: Schedule, size: Size) -> dict[str, Any]:
+        """With which the study's ledger begins."""
         began = self._launch.command or as_typed(sys.argv)
         command = [*began, *changes(self._options, options)]
         about, runs = options.resolved(size), schedule.planned
         head = header(self._study, about, command, runs, self.images, self._servers)
-        whole = {**head, **self._launch.facts(head["fingerprint"])}
-        ledger = open_ledger(folder, whole)
-        own: list[object] = [self._page.begun(folder, whole)] if self._page else []
-        self._events.begin(whole, [*own, *self._exporters])
-        return ledger
+        return {**head, **self._launch.facts(head["fingerprint"])}
 
     def _begin(
         self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule, amounts: Size
@@ -322,7 +328,6 @@ class Master:
 
     def _end(self, end: StudyEnd, status: str, reason: str) -> None:
         """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
-        self._environment.process_exit_code = INCONCLUSIVE
         try:
             self._closing_text, code = end.close(status, reason)
         finally:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from reports.entry import outlast_output
 from swarm.distributed.worker import Worker
 from swarm.errors import SwarmError
 from swarm.launcher.launch_info import VARIABLE
@@ -49,6 +50,7 @@ class StudyShape(StudyDefinition, LoadTestShape):
 
 def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
     """Locust builds a parser, before all else: add our options."""
+    outlast_output()
     guard_output()
     tune_locust()
     add_options(parser)

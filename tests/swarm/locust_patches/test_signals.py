@@ -7,7 +7,7 @@ import gevent
 import psutil
 import pytest
 
-from swarm.locust_patches.signals import INTERRUPTED, MasterSignals, send_workers_home
+from swarm.locust_patches.signals import INTERRUPTED, MasterSignals, handle, send_workers_home
 
 
 class Runner:
@@ -45,7 +45,7 @@ def test_going_home_signals_the_forked_workers_alone(
     runner.environment.events.worker_report.add_listener(lambda client_id, **_: heard.append(client_id))
     send_workers_home(runner)  # type: ignore[arg-type]
     assert heard == []
-    assert (runner.quitted, twin.signals, stranger.signals) == (1, [signal.SIGINT], [])
+    assert (runner.quitted, twin.signals, stranger.signals) == (1, [signal.SIGTERM], [])
 
 
 def test_a_signal_before_the_study_ends_the_process_without_a_traceback(
@@ -55,9 +55,19 @@ def test_a_signal_before_the_study_ends_the_process_without_a_traceback(
     monkeypatch.setattr(gevent, "signal_handler", lambda number, handler: handlers.append(handler))
     monkeypatch.setattr(psutil.Process, "children", lambda _: [])
     runner = Runner()
-    signals = MasterSignals(runner.environment, runner, None)  # type: ignore[arg-type]
+    MasterSignals(runner.environment, runner, None)  # type: ignore[arg-type]
     gevent.get_hub().loop.run_callback(handlers[0])
-    with pytest.raises(SystemExit) as left, signals.preparing():
+    with pytest.raises(SystemExit) as left:
         gevent.sleep(60)
     assert (left.value.code, runner.quitted) == (INTERRUPTED, 1)
     assert capsys.readouterr().err == "inferswarm: stopped before the study began\n"
+
+
+def test_what_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    handled = list[int]()
+    monkeypatch.setattr(gevent, "signal_handler", lambda number, _: handled.append(number))
+    monkeypatch.setattr(
+        signal, "getsignal", {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_DFL}.__getitem__
+    )
+    handle(lambda: None, signal.SIGINT, signal.SIGTERM)
+    assert handled == [signal.SIGTERM]

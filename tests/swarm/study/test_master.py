@@ -30,7 +30,7 @@ def test_settings_and_shared_inputs_are_put_back_though_the_report_fails() -> No
         raise RuntimeError("a bug in a table")
 
     master, finish = Master.__new__(Master), SimpleNamespace(close=close)
-    environment: Any = SimpleNamespace(process_exit_code=None)
+    environment: Any = SimpleNamespace(process_exit_code=3)
     control: Any = SimpleNamespace(restore=lambda: done.append("put back"))
     master._environment, master._control = environment, control
     master._forms = SimpleNamespace(close=lambda: done.append("taken away"))  # type: ignore[assignment]

@@ -118,7 +118,7 @@ def test_the_time_of_failures_stands_beside_a_figure_of_successes(tmp_path: Path
     assert list(failed_said(cell(study, "onnx-grpc"))) == []
     assert failed_ns(cell(study, "onnx-grpc"), timed_out=True) is None
     assert texts(failures_by_cell(study)) == [
-        ["onnx-http/b1/c8", "205", "5", "2.44", "rejected 4, timeout 1", "10.0", "2.0", "500"]
+        ["onnx-http/b1/c8", "205", "5", "2.44", "rejected 4, timeout 1", "10.0", "2.0", "500", "0"]
     ]
 
 

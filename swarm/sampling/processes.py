@@ -18,6 +18,8 @@ KERNEL_THREADS = 2
 EVERY_READINGS = 2
 """Of the sampler: a look at a few hundred processes takes some milliseconds."""
 MOST_NAMED = 3
+LEAST_SERVING = 0.15
+"""Of what others take: a server that takes less only hands on to them, over a socket file or a queue."""
 HIDING = FORWARDERS | {"docker-proxy", "rootlessport", "pasta", "slirp4netns", "conmon"}
 """Programs that listen for a server which is in a container or elsewhere, so that it is not seen here."""
 
@@ -72,7 +74,8 @@ class OthersCpu:
 
     The study's are this process, all below it, and who is connected to a port of it, as workers are. The
     server's are `pids` and who listens at `port`, where it is one of this machine; all below them, and whom
-    they are connected to here. Where a server that is here is not seen, nothing is told.
+    they are connected to here. Where a server that is here is not seen, or may compute in other processes,
+    nothing is told.
     """
 
     def __init__(
@@ -85,7 +88,7 @@ class OthersCpu:
     ) -> None:
         self._port, self._pids, self._see, self._connections = port, set(pids), see, connections
         self._own = os.getpid() if own is None else own
-        self._tops: set[int] | None = None
+        self._tops: tuple[set[int], set[int]] | None = None
         self._last: dict[int, SeenProcess] = {}
         self._readings = 0
 
@@ -101,23 +104,27 @@ class OthersCpu:
         last, self._last = self._last, self._see()
         if self._tops is None:
             self._tops = self._find_tops(self._last)
-        if not last or not self._tops:
+        ours, served = (with_descendants(tops, self._last) for tops in self._tops)
+        if not last or not ours:
             return {}
-        known = with_descendants(self._tops, self._last) | with_descendants([KERNEL_THREADS], self._last)
-        taken = Counter[str]()
+        taken, serving = Counter[str](), 0
         for pid, now in self._last.items():
             before = last.get(pid)
             used = now.used - (before.used if before and before.began == now.began else 0)
-            if pid not in known and used > 0:
+            if pid in served:
+                serving += used
+            elif pid not in ours and used > 0:
                 taken[now.name] += used
+        if self._port and serving < LEAST_SERVING * taken.total():
+            return {}
         named = dict(taken.most_common(MOST_NAMED))
         rest = taken.total() - sum(named.values())
         tick_ns = NS_PER_S // os.sysconf("SC_CLK_TCK")
         return {"others_ns": {name: used * tick_ns for name, used in (*named.items(), ("others", rest))}}
 
-    def _find_tops(self, seen: Mapping[int, SeenProcess]) -> set[int]:
-        """The study's and the server's; none where the server is here and cannot be seen."""
-        ours = with_descendants([self._own], seen)
+    def _find_tops(self, seen: Mapping[int, SeenProcess]) -> tuple[set[int], set[int]]:
+        """The study's with the kernel's, and the server's; none where the server is here and is not seen."""
+        ours = with_descendants([self._own, KERNEL_THREADS], seen)
         with suppress(psutil.Error, OSError):
             every = list(self._connections())
             listening = {
@@ -127,8 +134,8 @@ class OthersCpu:
             served = self._pids | (peers_of(set(), every, {self._port}) if self._port else set())
             names = {seen[pid].name for pid in served if pid in seen}
             if self._port and (not names or names & HIDING):
-                return set()
+                return set(), set()
             while more := peers_of(with_descendants(served, seen), every) - served - ours:
                 served |= more
-            return ours | served
-        return set()
+            return ours, served
+        return set(), set()

@@ -112,6 +112,7 @@ KINDS = {
         "balancer), keep it from doing so, and run the cell again.",
         _VOID | Trait.SPLITS,
         "the counters began again",
+        frozenset(("cold-shape", "regime-change", "drift")),
     ),
     "results-lost": CaveatKind(
         "Look for a worker that died or a full disk; run the cell again.",
@@ -193,12 +194,14 @@ KINDS = {
         "measured; run the cell again.",
         Trait.TAINTS,
         "the server was warming up",
+        frozenset(("unsteady",)),
     ),
     "disturbed": CaveatKind(
         "Stop the other processes, or give the server cores of its own, and run again: the cell's figures "
         "are of the repeats without them.",
         Trait.TAINTS,
         "other processes took the cores",
+        frozenset(("others-cpu", "unsteady")),
     ),
     "failures": CaveatKind(
         "Look at the kinds: the percentiles cover only the requests that succeeded.",
@@ -271,8 +274,8 @@ KINDS = {
         "and how busy all servers were is unknown."
     ),
     "stalls": CaveatKind(
-        "Look for what the service does then (garbage collection, a lock, a disk, a probe); measure with "
-        "--rates, at which arrivals meet stalls as users do."
+        "Look for what the service does then (garbage collection, a lock, a disk, a probe). Percentiles "
+        "under closed-loop load do not show it: measure with --rates."
     ),
     "targets-differ": CaveatKind(
         "Use IP addresses, or make the name resolve to the same ones on every host."

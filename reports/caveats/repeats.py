@@ -10,7 +10,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from reports.caveat import Caveat, caveat
+from reports.caveat import Caveat, caveat, without_consequences
 from reports.caveats.client import LEAST_OTHERS_CORES
 from reports.format import digits, listed, milliseconds
 from reports.ledger.ledger import Tag
@@ -71,7 +71,9 @@ def compare_repeats(runs: Sequence[Summary], blocks: Mapping[Tag, RunBlocks]) ->
             if len(logs) >= LEAST_KEPT:
                 cells.setdefault(run.cell, []).append(RepeatLevel(run, logs))
     said = {id(run): found for levels in cells.values() for run, found in _doubted(levels)}
-    return [replace(run, caveats=(*run.caveats, *said.get(id(run), ()))) for run in runs]
+    return [
+        replace(run, caveats=without_consequences([*run.caveats, *said.get(id(run), ())])) for run in runs
+    ]
 
 
 def _logs(blocks: RunBlocks) -> Floats:

@@ -55,11 +55,11 @@ class Uneven:
         """How many times p50 the p99 is."""
         return self.p99_ms.value / self.p50_ms.value
 
-    @property
-    def requests_per_s(self) -> float:
-        """Of successes, over the repeats."""
-        found = mean_over(self.runs, lambda run: run.counts.requests_per_s)
-        return found.value if found else 0.0
+
+def requests_per_s(runs: Runs) -> float:
+    """Of successes, over the repeats of a cell."""
+    found = mean_over(runs, lambda run: run.counts.requests_per_s)
+    return found.value if found else 0.0
 
 
 def rounded_down(value: float) -> float:
@@ -73,51 +73,55 @@ def _closed(study: Study) -> list[Summary]:
     return alone(run for run in study.started if run.closed and run.succeeded and not run.is_floor)
 
 
+def _valid_cells(study: Study) -> list[Runs]:
+    return list(by_cell(run for run in _closed(study) if not run.tainted).values())
+
+
 def uneven(study: Study) -> list[Uneven]:
-    """The cells with a valid run whose p99 is above twice their p50, the most uneven first; and before them
-    those whose service stalled.
-    """
+    """The cells with a valid run whose p99 is above twice their p50, the most uneven first."""
     found = []
-    for runs in by_cell(run for run in _closed(study) if not run.tainted).values():
+    for runs in _valid_cells(study):
         p50, p99 = (pooled(study, runs, name) for name in ("p50", "p99"))
-        if p50 and p99 and (0 < UNEVEN * p50.value < p99.value or stalls_of(runs)):
+        if p50 and p99 and 0 < UNEVEN * p50.value < p99.value:
             found.append(Uneven(runs, p50, p99))
-    return sorted(found, key=lambda one: (not stalls_of(one.runs), -one.times))
+    return sorted(found, key=lambda one: -one.times)
 
 
-def stalls_of(runs: Runs) -> str:
-    """How the service stalled in the first of some runs in which it did; empty without any."""
-    return next((doubt.text for run in runs for doubt in run.caveats if doubt.code == "stalls"), "")
+def find_stalled(study: Study) -> tuple[Runs, str] | None:
+    """The first cell whose service stalled in a valid run, and how."""
+    doubts = ((runs, doubt) for runs in _valid_cells(study) for run in runs for doubt in run.caveats)
+    return next(((runs, doubt.text) for runs, doubt in doubts if doubt.code == "stalls"), None)
 
 
 def latency_kind(study: Study) -> AnswerRow | None:
     """The row that says whose latency it is; None without closed-loop load."""
     if not _closed(study):
         return None
-    cells = uneven(study)
-    if not cells:
+    if stalled := find_stalled(study):
+        runs, how = stalled
+        told = f"{runs[0].cell}: {how}."
+    elif cells := uneven(study):
+        runs = cells[0].runs
+        told = f"In {plural(len(cells), 'cell')} p99 is above twice p50 ({cells[0].said})."
+    else:
         return AnswerRow("Latency", f"{SAID}.")
-    first = cells[0]
-    told = f"In {plural(len(cells), 'cell')} p99 is above twice p50 ({first.said})."
-    if stalled := stalls_of(first.runs):
-        told = f"{first.runs[0].cell}: {stalled}."
-    command = open_load(str((study.header.get("options") or {}).get("command") or ""), first)
-    share = f"{100 * LOAD_SHARE:g} % of its {digits(first.requests_per_s)} requests/s"
+    command = open_load(str((study.header.get("options") or {}).get("command") or ""), runs)
+    share = f"{100 * LOAD_SHARE:g} % of its {digits(requests_per_s(runs))} requests/s"
     detail = f"{told} What arrivals would wait at {share}:" if command else told
     return AnswerRow("Latency", f"{SAID}.", detail, command)
 
 
-def open_load(command: str, cell: Uneven) -> str:
+def open_load(command: str, runs: Runs) -> str:
     """The study's command with open-loop load for one cell; empty where no option can ask for that cell."""
-    run = cell.runs[0]
-    if not cell.requests_per_s or run.congestion:
+    run, per_s = runs[0], requests_per_s(runs)
+    if not per_s or run.congestion:
         return ""
     options = {
         **dict.fromkeys(OF_CLOSED, ""),
         **(axis_options(run) if run.variant else {}),
         "--endpoints": run.endpoint,
         "--batches": "" if run.batch_mix else str(run.batch),
-        "--rates": f"{rounded_down(LOAD_SHARE * cell.requests_per_s):g}",
+        "--rates": f"{rounded_down(LOAD_SHARE * per_s):g}",
         "--arrivals": "poisson",
         "--iterations": str(ENOUGH["p99"]),
     }

@@ -116,7 +116,7 @@ def test_repeats_beside_other_processes_are_left_out_where_the_rest_agree() -> N
         made = {(run.cell, run.repeat): blocks(ms) for run, (ms, _) in zip(runs, repeats, strict=True)}
         return [codes(run) for run in compare_repeats(runs, MappingProxyType(made))]
 
-    loud = "others-cpu, disturbed"
+    loud = "disturbed"
     assert judged((84, 0), (255, 1.5), (84, 0), (250, 1.4)) == ["", loud, "", loud]
     assert judged((84, 0), (255, 1.5)) == ["", loud], "of two it is known which one was disturbed"
     assert judged((255, 1.5), (84, 1.5)) == [f"others-cpu, {DIFFER}"] * 2, "others took as much of both"

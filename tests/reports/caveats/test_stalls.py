@@ -67,6 +67,42 @@ def test_a_service_without_stalls_has_none(law: str, mean_s: float, users: int) 
     ) >= (20 if mean_s > 0.05 else 3)
 
 
+def opened(law: Law, mean_s: float, rate: float, seed: int = 1, stall_s: float = 0.0) -> Stalls | None:
+    """The same of Poisson arrivals in 30 s that nobody waits for."""
+    draw = np.random.default_rng(seed)
+    starts_s = np.cumsum(draw.exponential(1 / rate, round(30 * rate)))
+    ends_s = [float(start_s) + mean_s * law(draw) for start_s in starts_s]
+    answers = sorted(
+        (end_s + max(0.0, stall_s - end_s % 7), float(at)) for end_s, at in zip(ends_s, starts_s, strict=True)
+    )
+    silences: dict[int, tuple[float, float]] = {}
+    answered_s = 0.0
+    for end_s, start_s in answers:
+        if end_s > 30:
+            break
+        from_s, answered_s = max(start_s, answered_s), end_s
+        silences[int(end_s)] = max(silences.get(int(end_s), (0.0, 0.0)), (end_s - from_s, from_s))
+    told = [
+        (round(from_s * SECOND), *[round(length_s * SECOND)] * 2) for length_s, from_s in silences.values()
+    ]
+    took_ns = [max(1, round((end_s - start_s) * SECOND)) for end_s, start_s in answers]
+    return find_stalls(told, decoded(encoded_ns(took_ns)[0]), 30 * SECOND, is_open=True)
+
+
+@pytest.mark.parametrize("rate", [20, 100])
+def test_open_loop_load_sees_a_service_that_stalls(rate: int) -> None:
+    stalls = opened(LAWS["fixed"], 0.01, rate, stall_s=0.7)
+    assert stalls is not None
+    assert len(stalls.lengths_ns) == 5
+    assert stalls.share == pytest.approx(5 * 0.7 / 30, abs=0.01)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("mean_s", "rate"), [(0.01, 2), (0.3, 2), (0.05, 20), (0.05, 100)])
+def test_slow_answers_under_open_loop_load_are_no_stalls(law: str, mean_s: float, rate: float) -> None:
+    assert not any(opened(LAWS[law], mean_s, rate, seed) for seed in range(5))
+
+
 def test_of_one_user_a_stall_and_a_slow_answer_look_alike() -> None:
     assert found(LAWS["fixed"], 0.01, 1, stall_s=0.7, seconds=60) is None
 

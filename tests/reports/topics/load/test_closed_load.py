@@ -100,11 +100,11 @@ def test_the_most_uneven_cell_has_the_command_that_shows_what_arrivals_wait(tmp_
 def test_a_service_that_stalls_is_said_first_though_p99_is_even(tmp_path: Path) -> None:
     book = Book()
     add(book, "onnx-grpc", 8, 600, 90, 10)
-    add(book, "onnx-http", 8, 600, 11, 10)
+    add(book, "onnx-http", 8, 450, 11, 10)  # too few for a p99
     book.caveat({"cell": "onnx-http/b1/c8", "repeat": 1}, "stalls", "9 times nobody was answered")
     book.footer()
     study = load_study(book.write(tmp_path))
-    assert [one.runs[0].endpoint for one in uneven(study)] == ["onnx-http", "onnx-grpc"]
+    assert [one.runs[0].endpoint for one in uneven(study)] == ["onnx-grpc"]
     detail = row(study).detail
     assert detail.startswith("onnx-http/b1/c8: 9 times nobody was answered. What arrivals would wait at 80 %")
 

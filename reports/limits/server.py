@@ -46,10 +46,8 @@ CHANCE_TIMES = 2.0
 """Of the mean wait that chance makes: in a short run, or with very uneven executions, it is up to so long."""
 BEFORE_THE_MODEL = ("decode", "preprocess")
 MORE_INSTANCES = "Give the model more instances (instance_group), a larger batch, or a faster device."
-UNTRIED = (
-    "Try more instances (instance_group), a larger batch, or a faster device: it is not known whether "
-    "instances slow each other down."
-)
+UNKNOWN_IF_FREE = "it is not known whether instances slow each other down"
+UNTRIED = f"Try more instances (instance_group), a larger batch, or a faster device: {UNKNOWN_IF_FREE}."
 SERIAL_ADVICE = (
     "One user sends one request at a time, so nothing else makes it faster; more users keep the server busy."
 )
@@ -106,7 +104,7 @@ def _full_step(run: Summary, name: str, step: EnsembleStep) -> Limit:
     if device := exhausted(run):
         advice = f"More instances would not help, since {device}: {do_less}, or use more cores."
         return Limit("server-preprocess", "; ".join([*said, device]), advice)
-    advice = f"Give the step {name} more instances (count in its instance_group), {do_less}."
+    advice = f"Try more instances of the step {name} (instance_group): {UNKNOWN_IF_FREE}. Or {do_less}."
     return Limit("server-preprocess", "; ".join(said), advice)
 
 

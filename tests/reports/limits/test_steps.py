@@ -64,7 +64,9 @@ def test_a_full_decode_step_is_not_the_models_queue() -> None:
         "the one instance of decode_jpeg was executing 100 % of the time; "
         "the model's instances were executing 37.0 % of the time"
     )
-    assert limit.advice.startswith("Give the step decode_jpeg more instances (count in its instance_group)")
+    assert limit.advice.startswith(
+        "Try more instances of the step decode_jpeg (instance_group): it is not known"
+    )
     assert limit.advice.endswith("or do its work on the client.")
 
 
@@ -167,7 +169,7 @@ def test_one_user_gains_nothing_from_more_instances_of_a_step() -> None:
         "the client. One user sends one request at a time, so nothing else makes it faster; more users keep "
         "the server busy."
     )
-    assert "more instances (count" in named(tandem(8, decode_jpeg=20.0, clip=1.2), "server-preprocess").advice
+    assert "Try more instances of" in named(tandem(8, decode_jpeg=20.0, clip=1.2), "server-preprocess").advice
 
 
 def test_one_user_gains_nothing_from_more_servers() -> None:
@@ -199,7 +201,7 @@ def test_a_step_of_unknown_busy_time_beside_a_full_model(waited: float, code: st
     limit = named(replace(run, server=replace(run.server, steps=steps)), code)
     if code == "server-preprocess":
         assert limit.evidence.startswith("requests waited 200 ms for the step decode_jpeg and took 20.0 ms")
-        assert limit.advice.startswith("Give the step decode_jpeg more instances")
+        assert limit.advice.startswith("Try more instances of the step decode_jpeg")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +102,8 @@ class Extent:
 class Outline:
     """What a first look at a ledger tells: all that belongs to no run, and how far each run reaches.
 
-    `lines` counts the whole lines, the header too; a last line that was cut off is not among them. `seals`
-    has what is damaged.
+    `lines` counts the lines, the header too, without a last one that was cut off. `seals` has what is
+    damaged.
     """
 
     path: Path | str
@@ -146,7 +145,7 @@ def outline(path: Path | str) -> Outline:
     header: Record = {}
     others, runs, tags = [], dict[Tag, Extent](), dict[tuple[bytes, ...], Tag]()
     number, broken, whole, seals = 0, 0, b"", Seals()
-    for number, whole in enumerate(_lines(path), 1):
+    for number, whole in _lines(path):
         if broken:
             _whole(None, broken, path)
         if (line := seals.opened(whole, number)) is None:
@@ -160,6 +159,8 @@ def outline(path: Path | str) -> Outline:
             header = _checked_header(record, path)
         elif record is None:
             broken = number
+        elif record["kind"] == "header":
+            raise LedgerError(f"{path}: line {number} begins another study: give each a ledger of its own.")
         elif _of_run(record):
             runs.setdefault(tag_of(record), Extent()).reach(number, len(line), record.get("second"))
         elif record["kind"] in OF_RUNS:
@@ -177,7 +178,9 @@ def outline(path: Path | str) -> Outline:
 def records_of_runs(found: Outline) -> Iterator[tuple[int, Record]]:
     """Every record of a run with the number of its line, in order; LedgerError at one that cannot be true."""
     seals = Seals()
-    for number, whole in enumerate(islice(_lines(found.path), found.lines), 1):
+    for number, whole in _lines(found.path):
+        if number > found.lines:
+            return
         if (line := seals.opened(whole, number)) is None:
             continue
         record = _whole(_parse(line), number, found.path)
@@ -214,7 +217,8 @@ def _tag(found: re.Match[bytes], known: dict[tuple[bytes, ...], Tag]) -> Tag | N
     return known[texts]
 
 
-def _lines(path: Path | str) -> Iterator[bytes]:
+def _lines(path: Path | str) -> Iterator[tuple[int, bytes]]:
+    """The lines and their numbers, but blank ones, as an editor may leave them."""
     try:
         check_regular(path)
         with open(path, "rb") as file:
@@ -223,7 +227,8 @@ def _lines(path: Path | str) -> Iterator[bytes]:
                 number += 1
                 if len(line) == LONGEST_LINE:
                     raise LedgerError(f"{path}: line {number} is endless: this is not a ledger, or damaged.")
-                yield line
+                if number == 1 or not line.isspace():
+                    yield number, line
     except OSError as error:
         raise LedgerError(
             f"{path}: cannot be read ({error.strerror}): name a directory that a study wrote."

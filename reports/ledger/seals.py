@@ -118,7 +118,7 @@ class Seals:
         if self.header_changed:
             yield "Line 1 of the ledger, its header, was changed after it was written."
         told = (
-            (self.changed, "changed after it was written, and left out"),
+            (self.changed, "changed, or of another ledger, and left out"),
             (self.missing, "lost"),
             (self.twice, "there already, and left out"),
             (self.moved, "not where it was written, and taken"),

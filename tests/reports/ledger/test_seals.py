@@ -140,6 +140,28 @@ def test_a_ledger_is_whole_with_seals_and_without(book: dict[str, Lines], tmp_pa
     assert [json.loads(line)["line"] for line in book["own"]] == [*range(1, len(book["own"]) + 1)]
 
 
+@pytest.mark.parametrize("kind", ["own", "older"])
+@pytest.mark.parametrize(
+    ("start", "end"), [(b"", b"\r\n"), (b"\xef\xbb\xbf", b"\n"), (b"", b"\n\n"), (b"", b" \n\r\n \n")]
+)
+def test_what_an_editor_does_to_lines_changes_nothing(
+    book: dict[str, Lines], tmp_path: Path, kind: str, start: bytes, end: bytes
+) -> None:
+    whole = loaded(tmp_path, book[kind])
+    edited = loaded(tmp_path, [start, *(line.replace(b"\n", end) for line in book[kind])])
+    assert figures(edited) == figures(whole)
+    assert [*notices(edited)] == [*notices(whole)]
+
+
+def test_a_second_study_in_a_ledger_is_refused_or_left_out(book: dict[str, Lines], tmp_path: Path) -> None:
+    whole = loaded(tmp_path, book["own"])
+    both = loaded(tmp_path, book["own"] + book["other"])
+    assert figures(both) == figures(whole)
+    assert len([*notices(both)]) > len([*notices(whole)])
+    with pytest.raises(LedgerError, match=f"line {1 + len(book['older'])} begins another study"):
+        loaded(tmp_path, book["older"] * 2)
+
+
 def test_a_line_that_is_lost_invalidates_its_run_alone(book: dict[str, Lines], tmp_path: Path) -> None:
     """A window of it: its requests are too few, which is no cause of its own."""
     windows = [at for at, line in enumerate(book["own"]) if b'"kind":"window"' in line]

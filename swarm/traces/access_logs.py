@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from reports.format import plural
-from swarm.traces.times import UNITS, read_time, unix_unit
+from swarm.traces.times import NUMBERS, UNITS, read_time, unix_unit
 from swarm.traces.trace import MOST_ITEMS, TraceRow
 from users.load.replay import MOST_ROWS
 
@@ -121,7 +121,7 @@ def _of_envoy(items: str) -> Read:
     def read(line: str) -> tuple[str, str, TraceRow]:
         told: Mapping[str, Any] = json.loads(line)
         moment = read_time(told["start_time"])
-        unit = "s" if moment.is_stamp else unix_unit(moment.value, moment.value)
+        unit = unix_unit(moment.value, moment.value) if moment.kind == NUMBERS else "s"
         method = _text(told["method"])
         count = int(told[items]) if items and method else 1
         if not 1 <= count <= MOST_ITEMS:

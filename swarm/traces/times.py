@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 Times = NDArray[np.float64]
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 """How many of each are a second."""
-ISO = "ISO 8601"
+NUMBERS, ISO, ZONED = "numbers", "ISO 8601", "ISO 8601 with a zone"
 UNIT_FLAG, RESOLUTION_FLAG = "--replay-unit", "--replay-resolution"
 MOST_S, HOUR_S = 604_800, 3_600
-"""The longest trace, a week; and the longest of whole numbers in a column `time` that surely are seconds."""
+"""The longest trace, a week; and the coarsest resolution that may be given."""
+SPARSE = ((HOUR_S, 0.1), (3 * HOUR_S, 1.0))
+"""Whole numbers in a column `time` may be milliseconds where they span more, with fewer rows for each."""
 SINCE_1970_S = 1e9
 """Numbers from here to ten times this are seconds since 1970, of 2001 to 2286; and so in smaller units."""
 MOST_PER_S = 10_000
@@ -45,10 +47,10 @@ _NAMED = re.compile(
 
 
 class TimeValue(NamedTuple):
-    """A time as a file has it: seconds since 1970 of an `is_stamp` ISO 8601 one, a number in a unit else."""
+    """A time as a file has it, of one of three kinds: a number in a unit, or seconds since 1970."""
 
     value: float
-    is_stamp: bool = False
+    kind: str = NUMBERS
     is_whole: bool = False
 
 
@@ -61,32 +63,32 @@ def named_unit(column: str) -> str:
 def read_time(value: Any) -> TimeValue:
     """A number or an ISO 8601 time, which without a zone is UTC. Raises ValueError."""
     if isinstance(value, datetime):
-        return TimeValue(_unix_s(value), is_stamp=True)
+        return _of_stamp(value)
     text = value.strip() if isinstance(value, str) else value
     try:
         number = math.nan if isinstance(text, bool) or text is None else float(text)
     except OverflowError:
         number = math.inf
     except (TypeError, ValueError):
-        return TimeValue(_stamp_s(text), is_stamp=True)
+        return _of_text(text)
     if not 0 <= number < math.inf:
         raise ValueError(f"time is {value!r:.40}; {GIVE_TIME}")
     return TimeValue(number, is_whole=str(text).isdigit())
 
 
-def _stamp_s(text: Any) -> float:
+def _of_text(text: Any) -> TimeValue:
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         raise ValueError(f"time is {text!r:.40}; {GIVE_TIME}") from None
-    return _unix_s(moment)
+    return _of_stamp(moment)
 
 
-def _unix_s(moment: datetime) -> float:
+def _of_stamp(moment: datetime) -> TimeValue:
     since_s = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if since_s <= SINCE_1970_S / 10:
         raise ValueError(f"time is {moment.isoformat()}; give one after 1973")
-    return since_s
+    return TimeValue(since_s, ZONED if moment.tzinfo else ISO)
 
 
 def unix_unit(first: float, last: float) -> str:
@@ -104,7 +106,7 @@ def find_unit(times: Times, column: str, others: Collection[str] = (), is_whole:
     """The unit of the numbers in a column, beside others. Raises ValueError where it may be another.
 
     A smaller unit than seconds is possible where the trace then takes a second, and has no more than
-    MOST_PER_S requests in it. A column `time` has seconds, unless whole numbers make more than HOUR_S.
+    MOST_PER_S requests in it. A column `time` has seconds, unless it is SPARSE.
     """
     first, last = float(times.min()), float(times.max())
     if unit := named_unit(column) or unix_unit(first, last):
@@ -115,16 +117,19 @@ def find_unit(times: Times, column: str, others: Collection[str] = (), is_whole:
         *(unit for unit, per_s in UNITS.items() if per_s > 1 and _fits(len(times), span / per_s)),
     ]
     for columns, unit in KNOWN_FORMS:
-        if columns <= set(others) and unit in possible:
+        # A few rows of whole numbers may be less than a second.
+        is_short = is_whole and _fits(len(times), span / UNITS[unit], 0)
+        if columns <= set(others) and (unit in possible or is_short):
             return unit
-    if possible == ["s"] or (column == "time" and not (is_whole and span > HOUR_S)):
+    sparse = is_whole and any(span > longest and len(times) < share * span for longest, share in SPARSE)
+    if possible == ["s"] or (column == "time" and not sparse):
         return "s"
     readings = ", or ".join(f"{span / UNITS[unit]:,.6g} s if it is in {unit}" for unit in possible)
     raise ValueError(f"{column} has no unit: its rows span {readings}; give {UNIT_FLAG}")
 
 
-def _fits(rows: int, span_s: float) -> bool:
-    return 1 <= span_s <= MOST_S and rows <= MOST_PER_S * span_s
+def _fits(rows: int, span_s: float, least_s: float = 1) -> bool:
+    return least_s <= span_s <= MOST_S and rows <= MOST_PER_S * span_s
 
 
 def find_resolution(times_s: Times) -> float:

@@ -21,6 +21,7 @@ from swarm.closest import some
 from swarm.traces.times import (
     ISO,
     MOST_S,
+    NUMBERS,
     RESOLUTION_FLAG,
     SINCE_1970_S,
     UNIT_FLAG,
@@ -97,7 +98,7 @@ class ArrivalTrace:
         first_s = float(times_s[0])
         if first_s >= 10 * SINCE_1970_S:
             raise ValueError(
-                f"begins at {first_s:,.0f} s, if its times are in {unit}; give another {UNIT_FLAG}"
+                f"begins at {first_s:,.15g} s, if its times are in {unit}; give another {UNIT_FLAG}"
             )
         times_s = (times_s - first_s).round(9)
         if times_s[-1] > MOST_S:
@@ -211,24 +212,27 @@ class _Table:
     place: str = ""
     """Of its first row."""
     left_out: dict[str, None] = field(default_factory=dict)
-    has_stamps: bool = False
+    kind: str = ""
+    """Of its times."""
     is_whole: bool = True
 
     def see(self, column: str, moment: TimeValue, place: str) -> None:
         """Another row's time. Raises ValueError where it is of another kind than the first."""
         if not self.column:
-            self.column, self.place, self.has_stamps = column, place, moment.is_stamp
-        now, before = (ISO if one else "numbers" for one in (moment.is_stamp, self.has_stamps))
-        if (now, column) != (before, self.column):
+            self.column, self.place, self.kind = column, place, moment.kind
+        if (moment.kind, column) != (self.kind, self.column):
             raise ValueError(
-                f"{column} has {now}, and {self.column} {before} in {self.place}; give one kind of times"
+                f"{column} has {moment.kind}, and {self.column} {self.kind} in {self.place};"
+                " give one kind of times"
             )
         self.is_whole &= moment.is_whole
 
     def find_unit(self, rows: Sequence[TraceRow], unit: str) -> str:
         """Of the rows' times, where they are numbers. Raises ValueError where it may be another."""
-        if self.has_stamps or unit:
-            return ISO if self.has_stamps else unit
+        if self.kind != NUMBERS:
+            return ISO
+        if unit:
+            return unit
         times = np.array([row.time_s for row in rows])
         return find_unit(times, self.column, {name.lower() for name in self.left_out}, self.is_whole)
 

@@ -32,6 +32,7 @@ def csv_of(head: str, times: Sequence[object], more: str = "") -> list[str]:
     [
         ("a.jsonl", [MOONCAKE.format(t) for t in MINUTE], "ms", [0, 0.5, 2, 60]),
         ("a.jsonl", [AIPERF.format(t) for t in MINUTE], "ms", [0, 0.5, 2, 60]),
+        ("a.jsonl", [MOONCAKE.format(t) for t in (27_000, 27_400, 27_900)], "ms", [0, 0.4, 0.9]),
         ("a.jsonl", [BAILIAN.format(t) for t in (61.114, 62, 1_100)], "s", [0, 0.886, 1_038.886]),
         # absolute times say their unit by their size, whatever stands beside them
         ("a.jsonl", [MOONCAKE.format(f'"{t}000000500"') for t in UNIX], "ns", [0, 2, 60]),
@@ -56,6 +57,8 @@ def csv_of(head: str, times: Sequence[object], more: str = "") -> list[str]:
         ("a.csv", csv_of("timestamp", (0, 1, 4, 900)), "s", [0, 1, 4, 900]),
         ("a.csv", csv_of("time", ("0.0", "1.5", "7200.0")), "s", [0, 1.5, 7_200]),
         ("a.csv", csv_of("time", (0, 1_500, 3_600)), "s", [0, 1_500, 3_600]),
+        ("a.csv", csv_of("time", range(0, 7_200, 9)), "s", range(0, 7_200, 9)),
+        ("a.csv", csv_of("time", range(86_400)), "s", range(86_400)),
         # Azure's, with a digit more than Python's microseconds
         (
             "a.csv",
@@ -68,7 +71,7 @@ def csv_of(head: str, times: Sequence[object], more: str = "") -> list[str]:
     ],
 )  # fmt: skip
 def test_the_unit_and_the_origin_are_found(
-    tmp_path: Path, name: str, lines: list[str], unit: str, seconds: list[float]
+    tmp_path: Path, name: str, lines: list[str], unit: str, seconds: Sequence[float]
 ) -> None:
     found = trace(tmp_path, name, lines)
     assert found.unit == unit
@@ -89,6 +92,8 @@ def test_so_many_that_they_cannot_be_milliseconds_are_seconds(tmp_path: Path) ->
         ("timestamp", ("0.5", "1200.25")),
         ("time", MINUTE),
         ("time", (0, 700_000)),
+        ("time", range(0, 7_200, 11)),
+        ("time", range(0, 60_000, 2)),
         ("timestamp", (0, 5_000_000, 60_000_000)),
         ("timestamp,input_length,output_length", ("0,1,1", "1000,1,1", "2000,1,1")),
     ],
@@ -102,8 +107,9 @@ def test_a_unit_that_cannot_be_told_is_asked_for(tmp_path: Path, head: str, time
 def test_a_unit_that_is_given_goes_before_all_and_one_that_cannot_be_is_refused(tmp_path: Path) -> None:
     lines = [MOONCAKE.format(t) for t in MINUTE]
     assert trace(tmp_path, "a.jsonl", lines, unit="us").times_s[-1] == pytest.approx(0.06)
-    with pytest.raises(ValueError, match=r"begins at 1,700,000,000,000 s, .* another --replay-unit"):
-        trace(tmp_path, "b.csv", csv_of("time_s", ["1700000000000"]))
+    for number, shown in (("1700000000000", "1,700,000,000,000"), ("1e300", "1e\\+300")):
+        with pytest.raises(ValueError, match=rf"begins at {shown} s, .* another --replay-unit"):
+            trace(tmp_path, "b.csv", csv_of("time_s", [number]))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,15 @@ def test_a_unit_that_is_given_goes_before_all_and_one_that_cannot_be_is_refused(
     [
         (csv_of("time,time_ms", ["0,0"]), "line 2: time is given twice; leave out time_ms"),
         (['{"time": 0}', '{"time_ms": 5}'], "line 2: time_ms has numbers, and time numbers in line 1"),
-        (['{"time": 0}', '{"time": "2026-11-26T09:00Z"}'], "line 2: time has ISO 8601, and time numbers"),
+        (
+            ['{"time": 0}', '{"time": "2026-11-26T09:00Z"}'],
+            "line 2: time has ISO 8601 with a zone, and time nu",
+        ),
+        # an hour apart, or a second
+        (
+            csv_of("time", ["2026-11-26T09:00:00+01:00", "2026-11-26T09:00:01"]),
+            "line 3: time has ISO 8601, and time ISO 8601 with a zone in line 2",
+        ),
         (csv_of("time_to_first_token_ms", [0]), "line 2: has no time"),
     ],
 )

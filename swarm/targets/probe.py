@@ -277,5 +277,6 @@ def toml_of(target: str, found: Probed) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text, or a key, as TOML has it."""
-    return json.dumps(text, ensure_ascii=False)
+    """A text, or a key, as TOML has it; what a terminal obeys is escaped."""
+    written = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in written)

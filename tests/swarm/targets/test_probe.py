@@ -150,10 +150,12 @@ def test_the_command_has_what_was_given_for_the_endpoint() -> None:
 
 
 def test_names_of_any_letters_are_written_as_toml_has_them() -> None:
-    one = Input('a "b" é.c', "BYTES", (1,), "text")
+    one = Input('a "b" é.c\x7f\x9b31m\u202e', "BYTES", (1,), "text")
     odd = replace(SIGLIP, space='org/m "x"', contract=replace(FOUND, inputs=(one,), output="out\\put"))
     target = "v2+http://gpu:1/org/модель b"
-    made = tomllib.loads(toml_of(target, Probed(odd, reply(FIRST), 1, reply(FIRST, SECOND), None)))
+    text = toml_of(target, Probed(odd, reply(FIRST), 1, reply(FIRST, SECOND), None))
+    assert all(map(str.isprintable, text.splitlines())), "on a terminal"
+    made = tomllib.loads(text)
     assert (made["url"], made["space"], made["output"]) == (target, 'org/m "x"', "out\\put")
     assert made["input"] == {one.name: "text"}
     assert made["shape"] == {one.name: "B,1"}

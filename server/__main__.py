@@ -1,5 +1,6 @@
 """`python -m server up | export | doctor | profile | service`."""
 
+import errno
 import importlib
 import os
 import sys
@@ -27,10 +28,15 @@ def main(argv: list[str]) -> int:
         code = int(importlib.import_module(module).main(argv[1:]))
         print(end="", flush=True)
         return code
-    except BrokenPipeError:
-        # The reader has left. Python flushes again when it ends, which must find something to write to.
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        # The reader has left, or a disk is full. Python flushes again when it ends: into what takes all.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return code
+        if error.errno == errno.EPIPE:
+            return code
+        print(f"{error.strerror}: free some, and try again.", file=sys.stderr)
+        return 2
     except ModuleNotFoundError as error:
         print(f"{error.name} is not installed: {INSTALL}.", file=sys.stderr)
         return 2

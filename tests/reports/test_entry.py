@@ -56,6 +56,12 @@ def test_a_full_disk_is_told_once() -> None:
     assert second == "done"
 
 
+def test_servers_end_where_their_output_is_full() -> None:
+    with open("/dev/full", "wb") as full:
+        code, errors = run_to(full.fileno(), sys.executable, "-m", "server", "up", "--emulate", "1+0")
+    assert (code, errors.count("\n"), "No space left on device" in errors) == (2, 1, True)
+
+
 def test_what_an_encoding_lacks_is_replaced() -> None:
     code = "from reports.entry import outlast_output; outlast_output(); print('a – b')"
     ascii_alone = {**os.environ, "PYTHONIOENCODING": "ascii"}

@@ -4,6 +4,7 @@ from locust.argument_parser import get_empty_argument_parser
 
 import json
 import os
+import resource
 import stat
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.options.parse import add_options, resolve
 from swarm.output import results_folder
-from swarm.output.results_folder import about, header, new_folder, open_ledger
+from swarm.output.results_folder import about, header, new_folder, open_ledger, removed_if_refused
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.targets.endpoints import FIVE, chosen, endpoints_from_ready
 from swarm.targets.servers import Servers
@@ -190,6 +191,19 @@ def test_a_ledger_begins_with_its_header(tmp_path: Path) -> None:
         UsageError, match=r"none cannot be written \(No such file or directory\); name another"
     ):
         open_ledger(tmp_path / "none", {})
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python closes the ledger
+def test_a_study_that_a_full_disk_refuses_leaves_no_folder(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, "step7")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(UsageError, match="File too large"), removed_if_refused(folder):
+            open_ledger(folder, {"kind": "header"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())
 
 
 def test_each_study_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from reports.entry import leaving_at_interrupt
 from reports.format import plural
 from reports.ledger.axes import NO_LINK
 from reports.parser import Parser
@@ -139,9 +140,11 @@ def profiles_of(options: argparse.Namespace) -> list[LinkProfile]:
 
 def main(argv: list[str]) -> int:
     """Run it: the master's exit code; 3 where it was stopped. Raises SwarmError where it does not start."""
+    # For --help Locust is imported, in whose patches an exception would become another.
+    with leaving_at_interrupt(INTERRUPTED):
+        options, rest = parse(argv)
     signals = Signals()
     try:
-        options, rest = parse(argv)
         if has_lines_on_stdout(rest):
             sys.stdout = sys.stderr
         locustfile = locustfile_of(options.locustfile)

@@ -20,12 +20,13 @@ OURS = frozenset(("kind", "cell", "phase", "event", "when", "status", "code", "w
 def guard_output() -> None:
     """From here on: nothing that is logged, or written to stderr, tells a terminal anything or has a token.
 
-    What is printed has no tokens. Calling it again is harmless, and takes in tokens named since.
+    What is printed has no tokens. Calling it again is harmless, and takes in tokens named since. A stream
+    that was closed before Python began is None, and stays so.
     """
     logging.setLogRecordFactory(GuardedRecord)
-    if not isinstance(sys.stderr, GuardedStream):
+    if not isinstance(sys.stderr, GuardedStream | None):
         sys.stderr = GuardedStream(sys.stderr, guarded)
-    if spellings() and not isinstance(sys.stdout, GuardedStream):
+    if spellings() and not isinstance(sys.stdout, GuardedStream | None):
         sys.stdout = GuardedStream(sys.stdout, redacted)
 
 

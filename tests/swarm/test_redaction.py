@@ -1,6 +1,7 @@
 """What is printed, logged, kept and shown by a process that has a token."""
 
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from flask import Flask, Response
 
-from swarm.redaction import RedactedLedger, copy_guarded, redact_exceptions
+from swarm.redaction import RedactedLedger, copy_guarded, guard_output, redact_exceptions
 from swarm.web.page import open_page
 from tests.swarm.web_stand import web_ui
 from users.redact import spellings
@@ -94,6 +95,14 @@ def test_without_a_token_nothing_is_in_the_way_of_what_is_printed() -> None:
     code += "print(sys.stdout is old)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "True\n"
+
+
+def test_streams_that_are_closed_stay_so(token: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "setLogRecordFactory", lambda _: None)  # which is for all tests
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    guard_output()
+    assert (sys.stdout, sys.stderr) == (None, None)
 
 
 def test_what_workers_code_raised(token: None) -> None:

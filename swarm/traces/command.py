@@ -152,7 +152,8 @@ def run_convert(arguments: argparse.Namespace) -> int:
             lines.seek(0)
             made = convert(lines, form, wanted)
         resolution_s = 1.0 if made.coarse else 0.0
-        trace = ArrivalTrace.of(sorted(made.rows), (), "s", resolution_s, arguments.jitter)
+        rows = sorted(made.rows, key=lambda row: row.time_s)
+        trace = ArrivalTrace.of(rows, (), "s", resolution_s, arguments.jitter)
     except ValueError as error:
         raise UsageError(f"{arguments.log}: {error}") from error
     except OSError as error:

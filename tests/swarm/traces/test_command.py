@@ -72,6 +72,14 @@ def test_times_that_do_not_tell_are_asked_for_and_a_log_may_be_compressed() -> N
     assert (code, "is compressed" in err, Path("b.csv").exists()) == (2, True, False)
 
 
+def test_requests_of_one_second_stay_in_their_order() -> None:
+    line = '{{"start_time": "2026-11-26T09:00:0{}Z", "method": "POST", "path": "/", "items": {}}}'
+    logged = [(second, items) for second in (2, 0, 1) for items in (16, 1, 4, 1)]
+    Path("access.log").write_text("\n".join(line.format(*one) for one in logged))
+    assert run("convert access.log --items items -o a.csv")[0] == 0
+    assert read_trace("a.csv").items.tolist() == [16, 1, 4, 1] * 3
+
+
 @pytest.mark.parametrize("seed", ["", " --jitter 7"])
 def test_a_log_of_whole_seconds_is_spread_as_a_trace_of_them_is(seed: str) -> None:
     line = '10.0.0.1 - - [26/Nov/2026:09:00:{:02} +0100] "POST /embed HTTP/1.1" 200 2187 "-" "curl/8"\n'

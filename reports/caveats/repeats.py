@@ -82,11 +82,13 @@ def _logs(blocks: RunBlocks) -> Floats:
 
 
 def _doubted(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat, ...]]]:
-    """The runs of a cell that are doubted: those beside other processes where the rest agree; or the first
-    where it was slower and all others agree; else all.
+    """The runs of a cell that are doubted: those that were slower beside other processes where the rest
+    agree; or the first where it was slower and all others agree; else all.
     """
     least = min(one.others for one in levels)
     loud = [one for one in levels if one.beside_others and one.others - least >= LEAST_OTHERS_CORES]
+    quiet_most = max(one.mean for one in levels if one not in loud)
+    loud = [one for one in loud if one.mean > quiet_most]
     quiet = [one for one in levels if one not in loud]
     if loud and differ(levels, KNOWN_CAUSE) and not differ(quiet):
         text = f"it took {{}} on average beside other processes ({{}}), without them {_listed(quiet)}"

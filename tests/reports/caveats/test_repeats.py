@@ -121,6 +121,7 @@ def test_repeats_beside_other_processes_are_left_out_where_the_rest_agree() -> N
     assert judged((84, 0), (255, 1.5)) == ["", loud], "of two it is known which one was disturbed"
     assert judged((255, 1.5), (84, 1.5)) == [f"others-cpu, {DIFFER}"] * 2, "others took as much of both"
     assert judged((84, 0.2), (255, 0.5), (84, 0.24)) == ["", loud, ""]
+    assert judged((255, 0), (84, 1.5)) == [DIFFER, f"others-cpu, {DIFFER}"], "they made nothing faster"
     assert judged((84, 0), (86, 1.5)) == ["", "others-cpu"], "they did not matter"
     assert judged((10, 0), (84, 0), (255, 1.5)) == [DIFFER, DIFFER, f"others-cpu, {DIFFER}"]
 

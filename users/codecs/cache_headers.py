@@ -21,6 +21,7 @@ def told_cached(headers: Mapping[str, str]) -> bool | None:
     """
     if HEADERS.isdisjoint(headers):
         return None
-    by_word = any(FROM_CACHE.search(headers.get(name, "")) for name in WORDS)
+    told = ",".join(headers.get(name, "") for name in WORDS).split(",")
+    by_word = any(FROM_CACHE.search(one.partition(" from ")[0]) for one in told)  # from which host
     by_age = headers.get(AGE, "").strip("0").isdecimal()
     return by_word or by_age or bool(HIT.search(headers.get(STATUS, "")))

@@ -25,6 +25,7 @@ EMBEDDING = [1.0, *[0.0] * 511]
         ({"x-cache": "RefreshHit from cloudfront"}, True),
         ({"x-cache": "MISS, HIT"}, True),
         ({"x-cache": "TCP_MISS from cache.example"}, False),
+        ({"x-cache": "MISS from architect.example, MISS from white.example"}, False),
         ({"cf-cache-status": "HIT"}, True),
         ({"cf-cache-status": "DYNAMIC"}, False),
         ({"x-cache-status": "STALE"}, True),

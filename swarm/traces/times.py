@@ -73,7 +73,7 @@ def read_time(value: Any) -> TimeValue:
         return _of_text(text)
     if not 0 <= number < math.inf:
         raise ValueError(f"time is {value!r:.40}; {GIVE_TIME}")
-    return TimeValue(number, is_whole=str(text).isdigit())
+    return TimeValue(number, is_whole=number.is_integer())
 
 
 def _of_text(text: Any) -> TimeValue:

@@ -92,6 +92,7 @@ def test_so_many_that_they_cannot_be_milliseconds_are_seconds(tmp_path: Path) ->
         ("timestamp", ("0.5", "1200.25")),
         ("time", MINUTE),
         ("time", (0, 700_000)),
+        ("time", ("0.0", "500.0", "2000.0", "60000.0")),  # as pandas has them
         ("time", range(0, 7_200, 11)),
         ("time", range(0, 60_000, 2)),
         ("timestamp", (0, 5_000_000, 60_000_000)),

@@ -91,7 +91,7 @@ TIME = "give seconds from 0, or an ISO 8601 time such as 2026-11-26T09:00:00.250
         ("a.jsonl", '{"time": 1' + "0" * 400 + "}", "line 1: time is 1000"),
         ("a.csv", "time\nnoon\n", f"line 2: time is 'noon'; {TIME}"),
         ("a.csv", "time\n0\n2026-11-26T09:00Z\n", "line 3: time has ISO 8601 with a zone, and time "),
-        ("a.csv", "time\n0\n700000.0\n", "is 700,000 s long; give one of at most 604,800 s, a week"),
+        ("a.csv", "time\n0\n700000.25\n", "is 700,000 s long; give one of at most 604,800 s, a week"),
         ("a.csv", "time\n1970-01-01T00:00Z\n", "line 2: time is 1970-01-01T00:00:00+00:00; give one"),
         ("a.csv", "time,items\n0,0\n", "line 2: items is '0'; give a whole number from 1 to 4,096"),
         ("a.csv", "time,batch\n0,1.5\n", "line 2: items is '1.5'; give a whole number from 1 to 4,096"),

@@ -262,8 +262,8 @@ KINDS = {
         "The inputs are random numbers: the load is real, the embeddings mean nothing."
     ),
     "repeats-differ": CaveatKind(
-        "Their mean is no figure of the cell: look for what changed between them (clocks, caches, other "
-        "programs), then run again with more --repeats."
+        "Look for what changed between the repeats (clocks, caches, other programs), then run again with "
+        "more --repeats: their mean is no figure of the cell."
     ),
     "rising-latency": CaveatKind(
         "Lower the rate if more arrives than the server answers: its percentiles depend on the run's length."

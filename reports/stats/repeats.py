@@ -17,6 +17,7 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 Value = Callable[[Summary], float | None]
 Runs = Sequence[Summary]
+DIFFER = "repeats-differ"
 CONFIRM = f"rerun with --repeats {ADVISED_REPEATS} to confirm"
 
 
@@ -89,6 +90,11 @@ def resting_on(runs: Runs, value: Value) -> Runs:
     """The repeats that have the value and no invalidating caveat, or all that have it where each has one."""
     known = [run for run in runs if value(run) is not None]
     return [run for run in known if not run.tainted] or known
+
+
+def repeats_differ(runs: Runs) -> bool:
+    """Whether the repeats of a cell differ by more than their seconds explain."""
+    return any(caveat.code == DIFFER for run in runs for caveat in run.caveats)
 
 
 def scarcity(counts: Collection[int]) -> str:

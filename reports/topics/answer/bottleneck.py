@@ -11,7 +11,7 @@ from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, study_table, text
 from reports.page.table import Table
-from reports.stats.repeats import Runs, grouped, ranked
+from reports.stats.repeats import DIFFER, Runs, grouped, ranked
 from reports.study.study import Study
 from reports.summary.summary import Summary, tainting
 from reports.topics.answer.contenders import contenders
@@ -105,6 +105,8 @@ def next_step(study: Study) -> AnswerRow | None:
         why = f"{code} invalidates {count} of {plural(len(runs), 'run')}."
         return AnswerRow("Next step", sentence(_cure(code, runs)), why)
     sound = [one for one in contenders(study) if not one.tainted]
+    if sound and sound[0].varies:
+        return AnswerRow("Next step", sentence(KINDS[DIFFER].advice), f"{sound[0].name}: its repeats differ.")
     behind = (sound[0].runs if sound else runs) if runs else ()
     helped = limited(behind)
     if not helped:

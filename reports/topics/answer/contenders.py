@@ -8,7 +8,7 @@ from reports.stats.figures import fastest_cell, images_per_s, told_from_best
 from reports.stats.log_ratio import LogRatio
 from reports.stats.paired import paired_ratio
 from reports.stats.percentiles import CellFigure, mean_over
-from reports.stats.repeats import Runs, alone, by_repeat, by_way, grouped, resting_on
+from reports.stats.repeats import Runs, alone, by_repeat, by_way, grouped, repeats_differ, resting_on
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -39,7 +39,7 @@ class Contender:
     @property
     def varies(self) -> bool:
         """Whether its repeats differ by more than chance, so that a mean of them says nothing."""
-        return any(caveat.code == "repeats-differ" for run in self.runs for caveat in run.caveats)
+        return repeats_differ(self.runs)
 
     def over(self, other: "Contender") -> str:
         """Its images per second as a share of another's: 0.94× (0.91–0.97)."""

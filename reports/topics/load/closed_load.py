@@ -15,7 +15,7 @@ from reports.page.answer import AnswerRow, with_options
 from reports.page.question import Question, Theme
 from reports.stats.figures import images_per_s
 from reports.stats.percentiles import CellFigure, estimated, mean_over, pooled
-from reports.stats.repeats import Runs, alone, by_cell, grouped
+from reports.stats.repeats import Runs, alone, by_cell, grouped, repeats_differ
 from reports.study.study import Study
 from reports.summary.summary import LatencyAt, Summary
 
@@ -78,11 +78,14 @@ def _valid_cells(study: Study) -> list[Runs]:
 
 
 def uneven(study: Study) -> list[Uneven]:
-    """The cells with a valid run whose p99 is above twice their p50, the most uneven first."""
+    """The cells with a valid run whose p99 is above twice their p50, the most uneven first.
+
+    Where repeats differ, so do their percentiles.
+    """
     found = []
     for runs in _valid_cells(study):
         p50, p99 = (pooled(study, runs, name) for name in ("p50", "p99"))
-        if p50 and p99 and 0 < UNEVEN * p50.value < p99.value:
+        if p50 and p99 and 0 < UNEVEN * p50.value < p99.value and not repeats_differ(runs):
             found.append(Uneven(runs, p50, p99))
     return sorted(found, key=lambda one: -one.times)
 

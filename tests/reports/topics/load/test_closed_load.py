@@ -109,6 +109,16 @@ def test_a_service_that_stalls_is_said_first_though_p99_is_even(tmp_path: Path) 
     assert detail.startswith("onnx-http/b1/c8: 9 times nobody was answered. What arrivals would wait at 80 %")
 
 
+def test_repeats_that_differ_are_no_uneven_replies(tmp_path: Path) -> None:
+    book = Book()
+    for repeat, quick_ms in ((1, 10), (2, 30)):
+        add(book, "onnx-http", 8, 600, quick_ms, quick_ms, repeat=repeat)
+    assert len(uneven(load_study(book.write(tmp_path / "unsaid")))) == 1
+    for repeat in (1, 2):
+        book.caveat({"cell": "onnx-http/b1/c8", "repeat": repeat}, "repeats-differ", "")
+    assert uneven(load_study(book.write(tmp_path / "said"))) == []
+
+
 def test_repeats_are_judged_together_and_too_few_results_not_at_all(tmp_path: Path) -> None:
     assert uneven(study_of(tmp_path / "few", ("onnx-http", 8, 450, 90))) == []
     book = Book()

@@ -255,7 +255,8 @@ def load_images(
         f"{of}: {some}" if of else some for of, some in zip(kinds or [""], missing, strict=False) if some
     ]
     told += [f"left out: {'; '.join(missing)}"] if missing else []
-    source = f"{len(jpegs)} files of {Path(folder).name}/" if folder else photographs()
+    count = "1 file" if len(jpegs) == 1 else f"{len(jpegs)} files"
+    source = f"{count} of {Path(folder).name}/" if folder else photographs()
     source += f" ({', '.join(told)})" if told else ""
     return ImageSet(jpegs, source, lines, pool_bytes, groups, names, "; ".join(missing))
 

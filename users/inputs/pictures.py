@@ -24,8 +24,10 @@ EIGHT_BITS = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")
 """Pillow's modes of pictures without a further reading of their colours."""
 SHORT = re.compile(r"\.[a-z0-9]{1,5}")
 """A suffix as sentences have it."""
-ORIENTATION, UPRIGHT = 0x0112, 1
-"""The field of EXIF that says how a picture is to be turned, and its value where it is not."""
+ORIENTATION, TURNED = 0x0112, range(2, 9)
+"""The field of EXIF that says how a picture is to be turned, and its values where it is."""
+DEPTH_AT = 24
+"""Where a PNG file has the bits of a sample."""
 
 PHOTOGRAPHS = (
     "astronaut.png", "brick.png", "camera.png", "chelsea.png", "clock_motion.png", "coffee.png", "coins.png",
@@ -85,23 +87,30 @@ def read_jpeg(path: Path) -> bytes:
             if image.width * image.height > MOST_PIXELS:
                 raise ImageSetError(f"--images: {path} has more than {MOST_PIXELS:,} pixels; scale it down")
             image.load()
-            return data if data.startswith(JPEG) else encode(flattened(image, path), 90, profile_of(image))
+            return (
+                data if data.startswith(JPEG) else encode(flattened(image, path, data), 90, profile_of(image))
+            )
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise ImageSetError(f"--images: {path} is not a readable JPEG or PNG picture; remove it") from error
 
 
-def flattened(image: Image.Image, path: Path) -> Image.Image:
+def flattened(image: Image.Image, path: Path, data: bytes) -> Image.Image:
     """A picture of a file that is no JPEG as one can hold it: in 8 bits, upright, on white if transparent.
 
     Raises ImageSetError where that is not one certain picture.
     """
-    frames, deep = getattr(image, "n_frames", 1), image.mode.startswith("I")
+    frames = getattr(image, "n_frames", 1)
     if frames > 1:
         raise ImageSetError(f"--images: {path} has {frames} frames; save the one that is meant as a file")
-    if image.mode not in EIGHT_BITS and not (
-        deep and image.format == "PNG" and not image.info.get("transparency")
-    ):
+    deep = image.mode.startswith("I") and image.format == "PNG"
+    if image.mode not in EIGHT_BITS and not deep:
         raise ImageSetError(f"--images: {path} has colours of the kind {image.mode}; save it as 8-bit RGB")
+    # Pillow compares a transparent colour of another depth with pixels of 8 bits, and finds none or others.
+    bits = data[DEPTH_AT] if image.format == "PNG" else 8
+    if "transparency" in image.info and image.mode not in ("1", "P") and bits != 8:
+        raise ImageSetError(
+            f"--images: {path} has a transparent colour of {bits} bits; save it as 8-bit RGBA"
+        )
     if deep:
         # Pillow cuts what is above 255 off. A PNG's 16 bits reach from black to white.
         image = Image.fromarray(np.round(np.asarray(image) / 257).astype(np.uint8))
@@ -127,7 +136,7 @@ def oddity(jpeg: bytes) -> str:
     with Image.open(io.BytesIO(jpeg)) as image:
         if image.mode == "CMYK":
             return "has CMYK colours"
-        turned = image.getexif().get(ORIENTATION, UPRIGHT) != UPRIGHT
+        turned = image.getexif().get(ORIENTATION) in TURNED
     return "is to be turned, as its EXIF data say" if turned else ""
 
 
@@ -138,9 +147,10 @@ def left_out(folder: Path, taken: int) -> str:
         if path.suffix.lower() in SUFFIXES:
             kinds["beyond --pool-mb"] += 1
         elif not path.name.startswith("."):
-            kinds["folders" if path.is_dir() else suffix_of(path)] += 1
+            kinds["folder" if path.is_dir() else suffix_of(path)] += 1
     kinds["beyond --pool-mb"] -= taken
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()) if count > 0)
+    several = {"folder": "folders"} if kinds["folder"] > 1 else {}
+    return ", ".join(f"{n} {several.get(kind, kind)}" for kind, n in sorted(kinds.items()) if n > 0)
 
 
 def suffix_of(path: Path) -> str:

@@ -1,6 +1,8 @@
 """What becomes of pictures of every kind: their own bytes, the right pixels, or a refusal by name."""
 
 import io
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ GREY16 = np.tile(RAMP, (64, 1))
 """From black to white in 16 bits, as wide as there are 8-bit greys."""
 NEAR = 3
 """JPEG's own error, in greys."""
+GREYS, COLOURS = 0, 2
+"""Of PNG files: what their samples are of."""
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
 
@@ -76,6 +80,33 @@ def test_what_is_transparent_stands_on_white(tmp_path: Path) -> None:
         assert np.abs(found - np.array(colour or (grey_on_white,) * 3)).max() <= NEAR
 
 
+def chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+@pytest.mark.parametrize(
+    ("bits", "colours", "row", "key"),
+    [
+        (2, GREYS, b"\xaa" * 16, (2,)),
+        (4, GREYS, b"\xaa" * 32, (10,)),
+        (16, GREYS, b"\xaa\xaa" * 64, (0xAAAA,)),
+        (16, COLOURS, b"\xaa\xaa\0\0\0\0" * 64, (0xAAAA, 0, 0)),
+    ],
+)
+def test_a_transparent_colour_that_pillow_does_not_find_is_refused(
+    tmp_path: Path, bits: int, colours: int, row: bytes, key: tuple[int, ...]
+) -> None:
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 64, 64, bits, colours, 0, 0, 0))
+    pixels = chunk(b"IDAT", zlib.compress((b"\0" + row) * 64)) + chunk(b"IEND", b"")
+    for transparent in (b"", chunk(b"tRNS", struct.pack(f">{len(key)}H", *key))):
+        (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + head + transparent + pixels)
+        if not transparent:
+            assert abs(pixels_of(tmp_path)[32, 32, 0] - 0xAA) <= NEAR
+            continue
+        with pytest.raises(ImageSetError, match=f"a transparent colour of {bits} bits"):
+            load_images(str(tmp_path))
+
+
 def frames(kind: str) -> dict[str, Any]:
     return {"kind": kind, "save_all": True, "append_images": [ramp("RGB").rotate(180)]}
 
@@ -91,7 +122,8 @@ def frames(kind: str) -> dict[str, Any]:
         (ramp("I"), {"kind": "TIFF"}, "has colours of the kind I"),
         (ramp("RGB").convert("CMYK"), {"kind": "TIFF"}, "has colours of the kind CMYK"),
         (ramp("RGB").convert("LAB"), {"kind": "TIFF"}, "has colours of the kind LAB"),
-        (Image.fromarray(GREY16), {"transparency": 7}, "has colours of the kind I;16"),
+        (Image.fromarray(GREY16), {"transparency": 7}, "has a transparent colour of 16 bits"),
+        (Image.fromarray(GREY16), {"transparency": 0}, "has a transparent colour of 16 bits"),
     ],
 )
 def test_what_is_not_one_certain_picture_is_refused_by_name(
@@ -129,6 +161,7 @@ JPEGS = {
     "several": (mpo(ramp("RGB")), ""),
     "cmyk": (jpeg(ramp("CMYK")), "has CMYK colours"),
     "upright": (turned(1), ""),
+    "not turned by any reader": (turned(0), ""),
     "turned": (turned(6), "is to be turned, as its EXIF data say"),
 }
 
@@ -170,8 +203,8 @@ def test_what_of_a_folder_is_left_out_is_counted(tmp_path: Path) -> None:
         (tmp_path / name).write_text("no")
     (tmp_path / "more").mkdir()
     size = len(JPEGS["plain"][0])
-    assert load_images(str(tmp_path)).left_out == "1 .txt, 2 .webp, 1 folders, 2 of other kinds"
+    assert load_images(str(tmp_path)).left_out == "1 .txt, 2 .webp, 1 folder, 2 of other kinds"
     images = load_images(str(tmp_path), pool_bytes=2 * size)
-    assert images.left_out == "1 .txt, 2 .webp, 2 beyond --pool-mb, 1 folders, 2 of other kinds"
+    assert images.left_out == "1 .txt, 2 .webp, 2 beyond --pool-mb, 1 folder, 2 of other kinds"
     assert images.left_out in images.source
     assert load_images("").left_out == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -101,15 +100,13 @@ def absent(name: str, given: Sequence[str]) -> RequestError:
 def rows(vector: NDArray[np.floating], shape: Sequence[int], contract: Contract) -> NDArray[np.float32]:
     """float32 of shape [items, dimension] from an output's numbers, in whatever shape it says it has.
 
-    Raises RequestError where there are none, and where an item has several rows, as of tokens, although the
-    contract knows no such output: they would be strung into one vector.
+    Raises RequestError where there are none, and where an item has several rows, as of tokens.
     """
     if not vector.size:
         raise RequestError(ErrorKind.BAD_REPLY, f"output {contract.output} is empty, of shape {[*shape]}")
     if vector.ndim == 2 == len(shape) and contract.batched and vector.dtype == np.float32:
         return vector
-    sides = [side for side in shape[contract.batched :] if side != 1]
-    if len(sides) > 1 and math.prod(sides) != contract.dimension:
+    if sum(side != 1 for side in shape[contract.batched :]) > 1:
         raise RequestError(
             ErrorKind.BAD_REPLY,
             f"output {contract.output} has shape {[*shape]}: several vectors an item; {POOL}",

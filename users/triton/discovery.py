@@ -323,11 +323,13 @@ def sides_of(output: Tensor, batched: bool) -> tuple[int, ...]:
 
 
 def dimension_of(vector: Tensor, batched: bool) -> int:
-    """How many numbers an item has in an output, however they are arranged; 0 where that is open.
+    """How many numbers an item has in an output; 0 where that is open.
 
-    Raises TargetError where it has as many vectors as its text has tokens.
+    Raises TargetError where it has several vectors, as of tokens.
     """
     sides = sides_of(vector, batched)
-    if len(sides) > 1 and min(sides) < 1:
-        raise TargetError(f"gives {vector} as the vector: an item has several, and how many is open; {POOL}")
-    return math.prod(sides) if vector.shape and min(sides, default=1) > 0 else 0
+    if len(sides) > 1:
+        raise TargetError(f"gives {vector} as the vector, of which an item has several; {POOL}")
+    if not sides:
+        return int(bool(vector.shape))
+    return max(0, sides[0])

@@ -72,7 +72,7 @@ def typed(outputs: Outputs) -> GrpcAnswer:
 
 
 @pytest.mark.parametrize("at", range(3))
-@pytest.mark.parametrize("shape", [(3, 512), (3, 8, 64), (3, 512, 1, 1)])
+@pytest.mark.parametrize("shape", [(3, 512), (3, 1, 512), (3, 512, 1, 1)])
 @pytest.mark.parametrize(
     ("form", "told", "types"),
     [
@@ -87,8 +87,7 @@ def test_the_output_of_its_name_is_read(
     form: type[Codec], told: Callable[[Outputs], Any], types: Any, shape: Any, at: int
 ) -> None:
     codec = codec_at(form)
-    whole = replace(codec.endpoint.contract, batched=False, dimension=3 * 512)
-    single = form(replace(codec.endpoint, contract=whole))
+    single = form(replace(codec.endpoint, contract=replace(codec.endpoint.contract, batched=False)))
     for datatype in types:
         vector = ROWS.reshape(shape).astype(FLOATS[datatype])
         outputs = [("other", OTHER, "INT64"), ("tokens", ROWS[::-1] * 2, "FP32")]
@@ -99,7 +98,8 @@ def test_the_output_of_its_name_is_read(
             found = read(came)
             assert (found.shape, found.dtype) == ((3, 512), np.float32)
             assert np.array_equal(found, expected)
-        assert np.array_equal(single.vectors(came), expected.reshape(1, -1)), "without a batch it is one item"
+        with pytest.raises(RequestError, match="several vectors an item"):  # without a batch it is one
+            single.vectors(came)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray])
@@ -174,7 +174,7 @@ def test_vectors_of_tokens_are_not_strung_together(told: Callable[[Outputs], Any
         ((3, 1, 512), 3),
         ((3, 512, 1), 3),
         ((1, 3, 512), 0),
-        ((3, 2, 256), 3 * bool(dimension)),
+        ((3, 2, 256), 0),
     ):
         came = told([("embedding", ROWS.reshape(shape), "FP32")])
         if items:

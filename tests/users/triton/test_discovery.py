@@ -406,11 +406,11 @@ def test_outputs_are_listed_where_one_must_be_named() -> None:
         f"has no output 'embed' of model 'm'; its outputs are {listed}; "
     )
     assert found(PIXELS, MANY, output="embeds").output == "embeds"
-    # So many vectors, if that is what is wanted, are read as one.
-    assert found(PIXELS, MANY, output="tokens").dimension == 50 * 768
-    tokens = [("last_hidden_state", "FP32", [-1, -1, 768])]
-    for output in ("", "last_hidden_state"):
-        assert "how many is open" in refused(PIXELS, tokens, output=output)
+    assert "of which an item has several" in refused(PIXELS, MANY, output="tokens")
+    for shape in ([-1, -1, 768], [-1, 50, 768], [-1, 512, 7, 7]):
+        tokens = [("last_hidden_state", "FP32", shape)]
+        for output in ("", "last_hidden_state"):
+            assert "of which an item has several" in refused(PIXELS, tokens, output=output)
     pooled = [*tokens, ("sentence_embedding", "FP32", [-1, 768])]
     assert found(PIXELS, pooled).output == "sentence_embedding"
 

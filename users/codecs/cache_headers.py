@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping
 
-WORDS = ("x-cache", "x-cache-status", "x-proxy-cache", "cf-cache-status")
-"""Headers with a word of a proxy's own: nginx', Varnish's, Squid's, a CDN's."""
-FROM_CACHE = re.compile("hit|stale|updating|revalidated", re.IGNORECASE)
+ENDINGS = ("-cache", "-cache-status")
+"""Of headers with a word of a proxy's own: `x-cache` of Squid and CDNs, `cf-cache-status`, a gateway's."""
+FROM_CACHE = re.compile("hit(?![a-z])|stale|updating|revalidated", re.IGNORECASE)
 STATUS, AGE = "cache-status", "age"
-HIT = re.compile(r";\s*hit\b", re.IGNORECASE)
-HEADERS = frozenset({*WORDS, STATUS, AGE})
+HIT = re.compile(r";\s*hit\b(?!=\?0)", re.IGNORECASE)
 
 
 def told_cached(headers: Mapping[str, str]) -> bool | None:
@@ -19,9 +18,10 @@ def told_cached(headers: Mapping[str, str]) -> bool | None:
     >>> told_cached({"x-cache": "HIT from edge"}), told_cached({"age": "0"}), told_cached({"date": "now"})
     (True, False, None)
     """
-    if HEADERS.isdisjoint(headers):
+    words = ",".join(headers[name] for name in headers if name.endswith(ENDINGS))
+    if not (words or STATUS in headers or AGE in headers):
         return None
-    told = ",".join(headers.get(name, "") for name in WORDS).split(",")
-    by_word = any(FROM_CACHE.search(one.partition(" from ")[0]) for one in told)  # from which host
+    told = (one.partition(" from ")[0] for one in words.split(","))  # without the host that says it
+    by_word = any(map(FROM_CACHE.search, told))
     by_age = headers.get(AGE, "").strip("0").isdecimal()
     return by_word or by_age or bool(HIT.search(headers.get(STATUS, "")))

@@ -28,7 +28,10 @@ def test_what_is_packed_is_what_the_standard_library_reads(algorithm: str) -> No
         (GZIPPED[:-1], "gzip", 1 << 20, "cut off"),
         (b"", "gzip", 1 << 20, "cut off"),
         (DEFLATED[:30], "deflate", 1 << 20, "cut off"),
-        (GZIPPED + b"!", "gzip", 1 << 20, "goes on after its end"),
+        (GZIPPED + b"!", "gzip", 1 << 20, "broken"),
+        (GZIPPED + GZIPPED[:-1], "gzip", 1 << 20, "broken"),
+        (GZIPPED + GZIPPED, "gzip", 2 * len(DATA) - 1, "more than 20,479 bytes"),
+        (DEFLATED + b"!", "deflate", 1 << 20, "goes on after its end"),
         (DEFLATED, "gzip", 1 << 20, "broken"),
         (b"junk", "deflate", 1 << 20, "broken"),
         (GZIPPED[:-6] + b"\0" + GZIPPED[-5:], "gzip", 1 << 20, "broken"),
@@ -38,6 +41,10 @@ def test_what_is_packed_is_what_the_standard_library_reads(algorithm: str) -> No
 def test_what_cannot_be_unpacked_is_no_answer(data: bytes, algorithm: str, largest: int, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         inflated(data, algorithm, largest)
+
+
+def test_members_of_gzip_follow_one_another() -> None:
+    assert inflated(bytearray(GZIPPED * 3), "gzip", 3 * len(DATA)) == DATA * 3
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

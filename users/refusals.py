@@ -26,21 +26,22 @@ FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
 NO_TOKEN = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
 ABSENT = ("404", "405", "501", "NOT_FOUND", "UNIMPLEMENTED")
 MEANINGS = {
-    (
-        "502",
-        "504",
-    ): "a proxy answers, which does not reach its server; look at where it passes requests on to",
-    ("429", "RESOURCE_EXHAUSTED"): "it limits requests; raise its limit for this client",
-    (
-        "503",
-        "UNAVAILABLE",
-    ): "it, or a proxy before it, takes no requests now; look at its log, or wait for it",
-    ("500", "INTERNAL", "UNKNOWN"): "look at its log",
+    **dict.fromkeys(("429", "RESOURCE_EXHAUSTED"), "it limits requests; raise its limit for this client"),
+    **dict.fromkeys(("500", "INTERNAL", "UNKNOWN"), "look at its log"),
+    **dict.fromkeys(
+        ("502", "504"),
+        "a proxy answers, which does not reach its server; look at where it passes requests on to",
+    ),
+    **dict.fromkeys(
+        ("503", "UNAVAILABLE"),
+        "it, or a proxy before it, takes no requests now; look at its log, or wait for it",
+    ),
 }
 """By HTTP's status or gRPC's code: what an answer means whoever gives it, and the fix."""
 HTTP_WITHIN = re.compile(r"(?:^HTTP|with status:) ([45]\d\d)\b")
 """In the words of a gRPC client: the answer was one of plain HTTP."""
-SIZE_CODES = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE", "RESOURCE_EXHAUSTED")
+SIZE_CODES = ("400", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
+"""They may also be of something else, as the words tell."""
 SIZE_WORDS = re.compile(
     r"batch|too (?:many|large|long|big)|at most|max|exceed|larger|limit|shape|dimension|size"
 )
@@ -155,8 +156,7 @@ def explain_refusal(endpoint: Endpoint, question: str, raised: BaseException, fo
     code = within[1] if within else error.code
     if code in NO_TOKEN:
         return f"{no_token(endpoint)} (it {told})"
-    meaning = next((text for codes, text in MEANINGS.items() if code in codes), "")
-    return f"{told}: {meaning}" if meaning else f"{told}{fix}"
+    return f"{told}: {MEANINGS[code]}" if code in MEANINGS else f"{told}{fix}"
 
 
 UNEXPECTED = "does not answer as expected to"
@@ -171,11 +171,7 @@ def limits_size(error: RequestError) -> bool:
     """
     if error.code == "413" or error.refused_for == "size":
         return True
-    return (
-        error.code in SIZE_CODES
-        and error.refused_for == ""
-        and SIZE_WORDS.search(error.detail.lower()) is not None
-    )
+    return error.code in SIZE_CODES and SIZE_WORDS.search(error.detail.lower()) is not None
 
 
 def no_token(endpoint: Endpoint) -> str:

@@ -34,7 +34,8 @@ def golden_embeddings(
 ) -> Golden:
     """Of every space that is computed, from the file at `path` where it has that space. Raises UsageError.
 
-    `say` tells a person where an endpoint limits requests so much that it gives only some of them.
+    `say` tells a person where an endpoint limits requests so much that it gives only some of them, and where
+    these are all alike.
     """
     told = from_file(path, endpoints) if path else {}
     first: dict[str, Endpoint] = {}
@@ -65,13 +66,20 @@ def fetched(
     except RequestError as error:
         if not rows or not passes(error):
             raise UsageError(
-                f"{endpoint.name} {endpoint.shown}: no golden embeddings from it ({error.whole})"
+                f"{endpoint.name} {endpoint.shown}: no golden embedding of item {len(rows) + 1} from it"
+                f" ({error.whole})"
             ) from error
         say(
             f"{endpoint.name}: answers are compared for the first {len(rows)} of {count} items only, since it"
             f" limits requests ({error.whole})"
         )
-    return np.stack(rows)
+    golden = np.stack(rows)
+    if len(rows) > 1 and np.allclose(golden, rows[0], 1e-4, 1e-6):
+        say(
+            f"{endpoint.name}: {len(rows)} different items have the same embedding; its model may not read"
+            " them, so compare what is sent with what it takes"
+        )
+    return golden
 
 
 def from_file(path: str, endpoints: Sequence[Endpoint]) -> dict[str, NDArray[np.float32]]:

@@ -114,7 +114,7 @@ def check_pair(first: First, images: ImageSet, say: Callable[[str], None], min_c
     try:
         reply, took_ns = first_reply(endpoint, images, 2, say)
     except RequestError as error:
-        raise UsageError(f"{name}: {refused_pair(error)}") from error
+        raise UsageError(f"{name}: {refused_pair(endpoint, images, say, error)}") from error
     if len(reply.embeddings) != 2:
         raise UsageError(
             f"{name}: gives {plural_rows(reply)} for two items in one request; set max_batch = 1, or fix"
@@ -152,8 +152,15 @@ def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     return explain_refusal(endpoint, question, error, fix)
 
 
-def refused_pair(error: RequestError) -> str:
-    """What is wrong with an endpoint that answers one item, but not two in one request."""
+def refused_pair(
+    endpoint: Endpoint, images: ImageSet, say: Callable[[str], None], error: RequestError
+) -> str:
+    """What is wrong with an endpoint that answers the first item, but not the first two in one request."""
+    try:
+        first_reply(endpoint, images, 1, say, start=1)
+    except RequestError as alone:
+        if alone.code and alone.code == error.code:
+            return f"answers the first item, but refuses the second ({alone.whole}); remove that item"
     if limits_size(error):
         return f"takes one item a request, and refuses two ({error.whole}); set max_batch = 1"
     # What it says is not about size, so that a smaller limit might only hide it.

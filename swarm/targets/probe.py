@@ -134,7 +134,7 @@ def asked(endpoint: Endpoint, images: ImageSet) -> Probed:
         try:
             two = first_reply(endpoint, images, 2, tell)[0]
         except RequestError as error:
-            two = refused_pair(error)
+            two = refused_pair(endpoint, images, tell, error)
         else:
             second, _ = single_reply(endpoint, images, 1)
     return Probed(endpoint, one, min(took_ns, first.took_ns), two, second)

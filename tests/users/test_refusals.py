@@ -152,6 +152,7 @@ def test_a_limiter_over_http_is_waited_for() -> None:
         (refused(503, "Exceeds maximum queue size"), False),
         (refused(500, "CUDA out of memory"), False),
         (request_error(StatusError("RESOURCE_EXHAUSTED", "quota exceeded")), False),
+        (request_error(StatusError("RESOURCE_EXHAUSTED", "too many requests, at most 9 a second")), False),
         (request_error(StatusError("UNAVAILABLE", "Exceeds maximum queue size")), False),
         (request_error(TimeoutError()), False),
     ],

@@ -15,7 +15,7 @@ from swarm.targets import golden
 from swarm.targets.golden import golden_embeddings
 from tests.pictures import image_set, jpegs
 from tests.presets import preset
-from tests.swarm.targets.test_preflight import FILES, answering, each
+from tests.swarm.targets.test_preflight import FILES, FIRST, Rows, answering, each
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.inputs.images import ImageSet, in_turn
@@ -128,14 +128,27 @@ def test_each_kind_of_a_mix_has_golden_embeddings_however_few_there_are(
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
-    [([], "HTTP 422"), ([[1, 1e39, 2]], "bad-reply: an embedding that is not finite")],
+    ("answer", "item", "why"),
+    [
+        (lambda images: [], 1, "HTTP 422"),
+        (lambda images: each(images) if images == [FIRST] else [], 2, "HTTP 422"),
+        (lambda images: [[1, 1e39, 2]], 1, "bad-reply: an embedding that is not finite"),
+    ],
 )
-def test_an_endpoint_that_does_not_answer_as_it_should_is_named(answer: list[list[float]], why: str) -> None:
+def test_an_endpoint_that_does_not_answer_as_it_should_is_named(answer: Rows, item: int, why: str) -> None:
     contract = replace(FILES, dimension=3)
-    with answering(lambda images: answer, contract=contract) as endpoint, pytest.raises(UsageError) as caught:
+    with answering(answer, contract=contract) as endpoint, pytest.raises(UsageError) as caught:
         golden_embeddings([endpoint], IMAGES, 5, "", print)
-    assert str(caught.value).startswith(f"mine {endpoint.address}: no golden embeddings from it ({why}")
+    beginning = f"mine {endpoint.address}: no golden embedding of item {item} from it ({why}"
+    assert str(caught.value).startswith(beginning)
+
+
+@pytest.mark.parametrize(("rows", "told"), [(lambda images: [[0.6, 0.8, 0.0]], 1), (each, 0)])
+def test_a_model_that_may_not_read_its_items_is_told_of(rows: Rows, told: int) -> None:
+    said: list[str] = []
+    with answering(rows) as endpoint:
+        golden_embeddings([endpoint], IMAGES, 5, "", said.append)
+    assert len(said) == told
 
 
 def limiting(taken: int, again: str, monkeypatch: pytest.MonkeyPatch) -> list[float]:

@@ -14,6 +14,8 @@ from urllib.parse import quote, unquote
 VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
 CONTROL = "INFERSWARM_MODEL_CONTROL"
 """`NAME=VALUE`: the secret for changing tritonservers."""
+SECRET = re.compile(r"auth|cookie|key|token|secret|passw|credential|signature", re.IGNORECASE)
+"""Parts of the names of headers whose values are secrets."""
 _others: set[str] = set()
 """Further variables whose values are secrets: those used in headers of endpoints."""
 _in_urls: dict[str, str] = {}

@@ -17,13 +17,15 @@ import grpc
 
 from users.endpoint import Endpoint
 from users.errors import REFUSALS, ErrorKind, RequestError, request_error
+from users.redact import SECRET, secrets_in
 from users.tls import TOKEN, own_variable
 
 MOST_WAIT_S = 30.0
 """Altogether, for all questions to all servers of one preparation."""
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
 """Where an answer does not say when to ask again: doubled each time."""
-NO_TOKEN = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
+NO_TOKEN = ("401", "UNAUTHENTICATED")
+FORBIDDEN = ("403", "PERMISSION_DENIED")
 ABSENT = ("404", "405", "501", "NOT_FOUND", "UNIMPLEMENTED")
 MEANINGS = {
     **dict.fromkeys(("429", "RESOURCE_EXHAUSTED"), "it limits requests; raise its limit for this client"),
@@ -155,7 +157,9 @@ def explain_refusal(endpoint: Endpoint, question: str, raised: BaseException, fo
     within = HTTP_WITHIN.search(error.detail)
     code = within[1] if within else error.code
     if code in NO_TOKEN:
-        return f"{no_token(endpoint)} (it {told})"
+        return f"{explain_token(endpoint)} (it {told})"
+    if code in FORBIDDEN:
+        return f"{told}: it refuses this client, or {explain_token(endpoint)}"
     return f"{told}: {MEANINGS[code]}" if code in MEANINGS else f"{told}{fix}"
 
 
@@ -174,8 +178,11 @@ def limits_size(error: RequestError) -> bool:
     return error.code in SIZE_CODES and SIZE_WORDS.search(error.detail.lower()) is not None
 
 
-def no_token(endpoint: Endpoint) -> str:
+def explain_token(endpoint: Endpoint) -> str:
     """What is wrong where the token is not taken, or none is sent."""
+    own = [name for name, _ in endpoint.headers if SECRET.search(name)] + [*secrets_in(endpoint.path)]
+    if own:
+        return f"does not accept what the endpoint's file gives as {', '.join(own)}; give the right value"
     if endpoint.security.token:
         return f"does not accept the token in {endpoint.security.token}; export the right one"
     own = own_variable(endpoint.backend if endpoint.shares == endpoint.backend else endpoint.name)

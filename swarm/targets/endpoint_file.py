@@ -33,9 +33,9 @@ from users.contract import Contract, Input, Layout
 from users.endpoint import FLOOR, Endpoint, Payload
 from users.errors import TargetError
 from users.inputs.preparation import CLIP, PRESETS, Preparation, preparation_of
-from users.redact import keep_query, redacted
+from users.redact import SECRET, keep_query, redacted
 from users.tls import Security, SecurityError
-from users.transport.headers import SECRET, value_of
+from users.transport.headers import value_of
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 """Of an endpoint."""

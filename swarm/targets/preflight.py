@@ -148,7 +148,11 @@ def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     question = f"POST {path}" if endpoint.protocol == "http" else f"its first request, to {path},"
     fix = "compare what is sent with what it takes" if error.code else ""
     if error.code in ABSENT:
-        fix = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
+        fix = (
+            "leave --floor out"
+            if endpoint.floor_of
+            else "it is another server, or lacks the path or the model"
+        )
     return explain_refusal(endpoint, question, error, fix)
 
 

@@ -21,6 +21,7 @@ from users.refusals import (
     patient,
     seconds_asked,
 )
+from users.tls import Security
 from users.transport.admin_connection import get
 
 V2 = Endpoint("e", "v2", "http", "fp32", "127.0.0.1:1", "m", settings={"asked": {}})
@@ -201,6 +202,23 @@ def test_a_refusal_is_shown_whole_with_what_it_means(error: RequestError, meanin
     assert "end</html>" in told
     assert "\x1b" not in told
     assert error.code in told
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "INFERSWARM_TOKEN"),
+        ({"security": Security(token="INFERSWARM_GPU_TOKEN")}, "the token in INFERSWARM_GPU_TOKEN"),
+        ({"headers": (("X-Api-Key", "${KEY}"), ("Accept", "*/*"))}, "X-Api-Key"),
+        ({"path": "/embed?v=1&api-key=abcdefgh"}, "api-key"),
+    ],
+)
+def test_what_was_sent_as_a_secret_is_named(status: int, given: dict[str, Any], named: str) -> None:
+    told = explain_refusal(replace(V2, **given), "GET /v2", refused(status), FIX)
+    assert named in told
+    assert ("INFERSWARM" in told) is ("INFERSWARM" in named)
+    assert ("refuses this client" in told) is (status == 403)
 
 
 @pytest.mark.parametrize("kind", [ErrorKind.TIMEOUT, ErrorKind.RESET, ErrorKind.BAD_REPLY])

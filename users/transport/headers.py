@@ -8,13 +8,11 @@ from contextlib import suppress
 from string import Template
 
 from users.endpoint import Endpoint
-from users.redact import VARIABLE, keep_secret
+from users.redact import SECRET, VARIABLE, keep_secret
 from users.tls import PREFIX, SUFFIX, SecurityError, authorization
 
 ALLOWED = "INFERSWARM_HEADERS"
 """In a worker's own environment: names, separated by commas, of variables that it may send besides tokens."""
-SECRET = re.compile(r"auth|cookie|key|token|secret|passw|credential|signature", re.IGNORECASE)
-"""Parts of the names of headers whose values are secrets."""
 BINARY = "-bin"
 """How names end whose values are bytes over gRPC, in base64 on the wire (its PROTOCOL-HTTP2.md)."""
 FORM = re.compile(r"[!-~]+(?:[ \t]+[!-~]+)*")

@@ -106,7 +106,7 @@ def ask(name: str, address: str, tls: bool = False, security: Security = OPEN) -
         ("page", TRITON_GRPC, HTTP_1),
         ("elsewhere", SERVICE, "redirects requests, which a study does not follow (bad-reply: HTTP 302; "),
         ("short", SERVICE, "does not answer as expected to POST /embed (bad-reply: "),
-        ("triton's http", SERVICE, "POST /embed with HTTP 404; is it the URL"),
+        ("triton's http", SERVICE, "POST /embed with HTTP 404; it is another server, or"),
         ("ssh", SERVICE, "does not answer as expected to GET /readyz"),
         ("ssh", TRITON_GRPC, f"{NO_TRITON[5:]} gRPC port"),
         ("service", TRITON, "GET /v2 with HTTP 404 "),

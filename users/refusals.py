@@ -16,7 +16,7 @@ import gevent
 import grpc
 
 from users.endpoint import Endpoint
-from users.errors import REFUSALS, ErrorKind, RequestError, request_error
+from users.errors import REDIRECTS, REFUSALS, ErrorKind, RequestError, request_error
 from users.redact import SECRET, secrets_in
 from users.tls import TOKEN, own_variable
 
@@ -153,6 +153,8 @@ def explain_refusal(endpoint: Endpoint, question: str, raised: BaseException, fo
     fix = f"; {foreign}" if foreign else ""
     if not error.code:
         return f"{NO_ANSWER.get(error.kind, UNEXPECTED)} {question} ({error}){fix}"
+    if error.code in map(str, REDIRECTS):
+        return f"redirects requests, which a study does not follow ({error.whole})"
     told = f"answers {question} with {error.whole}"
     within = HTTP_WITHIN.search(error.detail)
     code = within[1] if within else error.code

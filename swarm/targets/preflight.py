@@ -18,7 +18,7 @@ from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.endpoints import flag_of
 from users.backends.registry import backend_of, codec_of, facts_of
 from users.endpoint import Endpoint, Protocol
-from users.errors import REDIRECTS, RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
+from users.errors import RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
 from users.inputs.images import ImageSet
 from users.inputs.pictures import oddity
 from users.load.check import check_form, describe_difference, has_unit_rows, similarity
@@ -142,8 +142,6 @@ def plural_rows(reply: Reply) -> str:
 
 def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     """What is wrong with an endpoint that answers, but not its first request."""
-    if error.code.isdecimal() and int(error.code) in REDIRECTS:
-        return f"redirects requests, which a study does not follow ({error})"
     path = codec_of(endpoint).path
     question = f"POST {path}" if endpoint.protocol == "http" else f"its first request, to {path},"
     fix = "compare what is sent with what it takes" if error.code else ""

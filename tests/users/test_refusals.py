@@ -184,6 +184,7 @@ PAGE = "<html>\x1b[31m no upstream " + "long " * 80 + "end</html>"
         (refused(404, PAGE), FIX),
         (refused(405, PAGE), FIX),
         (refused(400, PAGE), FIX),
+        (refused(301, PAGE), "redirects requests"),
         (refused(500, PAGE), "look at its log"),
         (RequestError(ErrorKind.BAD_REPLY, quoted(f"HTTP 200 {PAGE}"), "200"), FIX),
         (request_error(StatusError("UNIMPLEMENTED", PAGE)), FIX),
@@ -195,7 +196,7 @@ PAGE = "<html>\x1b[31m no upstream " + "long " * 80 + "end</html>"
 )
 def test_a_refusal_is_shown_whole_with_what_it_means(error: RequestError, meaning: str) -> None:
     told = explain_refusal(V2, "GET /v2", error, FIX)
-    meanings = (PROXY, LIMITS, NOT_NOW, TOKEN, FIX, "look at its log")
+    meanings = (PROXY, LIMITS, NOT_NOW, TOKEN, FIX, "look at its log", "redirects requests")
     assert meaning in told
     assert next(one for one in meanings if one in told) == meaning
     assert "no upstream" in told

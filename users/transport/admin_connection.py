@@ -123,7 +123,7 @@ class AdminConnection:
         try:
             return parsed(text)
         except ValueError as error:
-            detail = f"HTTP 200 {quoted(text)}, which is no JSON"
+            detail = f"HTTP 200 {quoted(text) or 'with an empty body'}, which is no JSON"
             raise RequestError(ErrorKind.BAD_REPLY, detail, "200") from error
 
     def ask(self, method: str, path: str, body: Any = None, control: bool = False) -> Told:

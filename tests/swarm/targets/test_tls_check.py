@@ -104,7 +104,7 @@ def ask(name: str, address: str, tls: bool = False, security: Security = OPEN) -
         ("page", SERVICE, "welcome"),
         ("page", TRITON, f"GET /v2 with HTTP 200 <html>welcome</html>, which is no JSON{NO_TRITON}"),
         ("page", TRITON_GRPC, HTTP_1),
-        ("elsewhere", SERVICE, "redirects requests, which a study does not follow (bad-reply: HTTP 302; "),
+        ("elsewhere", SERVICE, "redirects requests, which a study does not follow (HTTP 302; "),
         ("short", SERVICE, "does not answer as expected to POST /embed (bad-reply: "),
         ("triton's http", SERVICE, "POST /embed with HTTP 404; it is another server, or"),
         ("ssh", SERVICE, "does not answer as expected to GET /readyz"),

@@ -159,7 +159,7 @@ PUSHBACK = "grpc-retry-pushback-ms"
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """DueRequest whatever a client library raises inside the block into a RequestError."""
+    """Turn whatever a client library raises inside the block into a RequestError."""
     try:
         yield
     except RequestError:
@@ -169,7 +169,9 @@ def translated() -> Iterator[None]:
 
 
 def request_error(error: BaseException) -> RequestError:
-    """What a client library raised, as a RequestError."""
+    """What a client library raised, as a RequestError, which it may be already."""
+    if isinstance(error, RequestError):
+        return error
     kind = kind_of(error)
     code = code_of(error, kind)
     return RequestError(kind, short(error), code, pushback_of(error), refused_for(code, words_of(error)))
@@ -305,10 +307,11 @@ def reading_error(error: Exception, status: int, body: bytes) -> RequestError:
     made = request_error(error)
     if not body:
         return RequestError(made.kind, f"HTTP {status} with an empty body")
-    fault = made.detail if isinstance(error, ValueError) else "an answer of another form than expected"
+    has_reason = isinstance(error, (RequestError, ValueError))
+    fault = made.detail if has_reason else "an answer of another form than expected"
     start = body[:MOST_READ]
     if b"\0" in start or SIDE_BY_SIDE.search(start):
-        return RequestError(made.kind, fault if isinstance(error, ValueError) else f"{fault} ({made.detail})")
+        return RequestError(made.kind, fault if has_reason else f"{fault} ({made.detail})")
     return RequestError(made.kind, f"HTTP {status} {quoted(body.decode('utf-8', 'replace'))}; {fault}")
 
 

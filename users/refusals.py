@@ -129,15 +129,10 @@ def ask_again(
             if error is None or not (passes(error) and wait_for(server, error, backoff_s)):
                 return answer
         except (RequestError, grpc.RpcError) as raised:
-            error = as_request_error(raised)
+            error = request_error(raised)
             if not (passes(error) and wait_for(server, error, backoff_s)):
                 raise
         backoff_s = min(2 * backoff_s, LONGEST_BACKOFF_S)
-
-
-def as_request_error(error: BaseException) -> RequestError:
-    """An error as a RequestError, which it may be."""
-    return error if isinstance(error, RequestError) else request_error(error)
 
 
 def explain_refusal(endpoint: Endpoint, question: str, raised: BaseException, foreign: str) -> str:
@@ -149,7 +144,7 @@ def explain_refusal(endpoint: Endpoint, question: str, raised: BaseException, fo
     >>> explain_refusal(Endpoint("e", "v2", "http", "fp32", "gpu:1"), "GET /v2", gone, "").split(": ")[0]
     'answers GET /v2 with HTTP 502 <h1>Bad'
     """
-    error = as_request_error(raised)
+    error = request_error(raised)
     fix = f"; {foreign}" if foreign else ""
     if not error.code:
         return f"{NO_ANSWER.get(error.kind, UNEXPECTED)} {question} ({error}){fix}"

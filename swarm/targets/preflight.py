@@ -18,11 +18,11 @@ from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.endpoints import flag_of
 from users.backends.registry import backend_of, codec_of, facts_of
 from users.endpoint import Endpoint, Protocol
-from users.errors import RequestError, TargetError, is_alert, is_cut_off, tls_advice, tls_fault
+from users.errors import RequestError, TargetError, is_alert, is_cut_off, request_error, tls_advice, tls_fault
 from users.inputs.images import ImageSet
 from users.inputs.pictures import oddity
 from users.load.check import check_form, describe_difference, has_unit_rows, similarity
-from users.refusals import ABSENT, as_request_error, ask_again, explain_refusal, limits_size
+from users.refusals import ABSENT, ask_again, explain_refusal, limits_size
 from users.tls import OPEN
 from users.transport.admin_connection import PATIENCE_S
 from users.transport.base import Reply
@@ -88,7 +88,7 @@ def check_kind(name: str, endpoint: Endpoint) -> None:
         backend_of(endpoint).check(endpoint)
     except TargetError as error:
         cause = error.__cause__
-        if cause is not None and not as_request_error(cause).code and (other := spoken_instead(endpoint)):
+        if cause is not None and not request_error(cause).code and (other := spoken_instead(endpoint)):
             raise UsageError(f"{name}: {other}") from None
         raise UsageError(f"{name}: {error}") from error
 

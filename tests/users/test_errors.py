@@ -22,6 +22,7 @@ from users.errors import (
     RequestError,
     StatusError,
     kind_of,
+    reading_error,
     request_error,
     status_error,
     translated,
@@ -232,6 +233,25 @@ def test_grpcs_own_retry_after(told: str, seconds: str | None) -> None:
     for error in (by_grpcio, StatusError("UNAVAILABLE", "overloaded", told)):
         found = request_error(error)
         assert (found.retry_after, found.refused_for) == (seconds, "queue")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (RequestError(ErrorKind.BAD_REPLY, "output emb is empty"), ErrorKind.BAD_REPLY),
+        (ValueError("output emb is empty"), ErrorKind.BAD_REPLY),
+        (MemoryError("output emb is empty"), ErrorKind.OTHER),
+    ],
+)
+@pytest.mark.parametrize("body", [b'{"outputs": []}', b"[1.0, 2.0]"])
+def test_what_a_codec_finds_in_an_answer_keeps_its_kind(
+    error: Exception, kind: ErrorKind, body: bytes
+) -> None:
+    told = reading_error(error, 200, body)
+    assert told.kind is kind
+    assert told.detail.startswith("HTTP 200") is (b"outputs" in body)
+    assert told.detail.endswith("output emb is empty") is (kind is ErrorKind.BAD_REPLY)
+    assert str(told).count("bad-reply") == (kind is ErrorKind.BAD_REPLY)
 
 
 def test_a_request_error_passes_unchanged() -> None:

@@ -177,9 +177,9 @@ def limits_size(error: RequestError) -> bool:
 
 def explain_token(endpoint: Endpoint) -> str:
     """What is wrong where the token is not taken, or none is sent."""
-    own = [name for name, _ in endpoint.headers if SECRET.search(name)] + [*secrets_in(endpoint.path)]
-    if own:
-        return f"does not accept what the endpoint's file gives as {', '.join(own)}; give the right value"
+    secrets = [name for name, _ in endpoint.headers if SECRET.search(name)] + [*secrets_in(endpoint.path)]
+    if secrets:
+        return f"does not accept what the endpoint's file gives as {', '.join(secrets)}; give the right value"
     if endpoint.security.token:
         return f"does not accept the token in {endpoint.security.token}; export the right one"
     own = own_variable(endpoint.backend if endpoint.shares == endpoint.backend else endpoint.name)

@@ -157,6 +157,8 @@ def outline(path: Path | str) -> Outline:
         record = _parse(line)
         if number == 1:
             header = _checked_header(record, path)
+            # Then the seal is not as it was written, and those of other lines may not be.
+            seals.header_changed |= "crc32" in header
         elif record is None:
             broken = number
         elif record["kind"] == "header":

@@ -198,6 +198,11 @@ def test_a_header_that_was_changed_invalidates_all(book: dict[str, Lines], tmp_p
         assert any("its header, was changed" in sentence for sentence in notices(study))
 
 
+def test_lines_that_were_written_anew_invalidate_all(book: dict[str, Lines], tmp_path: Path) -> None:
+    study = loaded(tmp_path, [json.dumps(json.loads(line)).encode() + b"\n" for line in book["own"]])
+    assert damage_in(study) == {run.cell for run in study.runs if run.started}
+
+
 def test_what_fits_is_told_from_what_does_not() -> None:
     lines = [b'{"a":1,"line":1,"crc32":0}']
     seals = Seals()

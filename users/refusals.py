@@ -26,6 +26,7 @@ FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
 """Where an answer does not say when to ask again: doubled each time."""
 NO_TOKEN = ("401", "UNAUTHENTICATED")
 FORBIDDEN = ("403", "PERMISSION_DENIED")
+NO_ANSWER = (ErrorKind.TIMEOUT, ErrorKind.RESET, ErrorKind.REFUSED)
 ABSENT = ("404", "405", "501", "NOT_FOUND", "UNIMPLEMENTED")
 MEANINGS = {
     **dict.fromkeys(("429", "RESOURCE_EXHAUSTED"), "it limits requests; raise its limit for this client"),
@@ -147,7 +148,10 @@ def explain_refusal(endpoint: Endpoint, question: str, raised: BaseException, fo
     error = request_error(raised)
     fix = f"; {foreign}" if foreign else ""
     if not error.code:
-        return f"{NO_ANSWER.get(error.kind, UNEXPECTED)} {question} ({error}){fix}"
+        if error.kind in NO_ANSWER:
+            fix = f", or {foreign}" if foreign else ""
+            return f"gives no answer to {question} ({error}); look at its log{fix}"
+        return f"does not answer as expected to {question} ({error}){fix}"
     if error.code in map(str, REDIRECTS):
         return f"redirects requests, which a study does not follow ({error.whole})"
     told = f"answers {question} with {error.whole}"
@@ -158,10 +162,6 @@ def explain_refusal(endpoint: Endpoint, question: str, raised: BaseException, fo
     if code in FORBIDDEN:
         return f"{told}: it refuses this client, or {explain_token(endpoint)}"
     return f"{told}: {MEANINGS[code]}" if code in MEANINGS else f"{told}{fix}"
-
-
-UNEXPECTED = "does not answer as expected to"
-NO_ANSWER = dict.fromkeys((ErrorKind.TIMEOUT, ErrorKind.RESET, ErrorKind.REFUSED), "gives no answer to")
 
 
 def limits_size(error: RequestError) -> bool:

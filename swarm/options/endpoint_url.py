@@ -91,7 +91,9 @@ def target_of(url: str) -> Target:
     model, version = found.groups(default="") if found.re is MODEL else ("", "")
     model = unquote(model)
     if not model.isprintable() or model != model.strip() or "\ufffd" in model:
-        raise ValueError(f"names a model with characters that cannot be shown; {fix}, as in {example}")
+        raise ValueError(
+            f"names a model with characters that cannot be shown; give its name, as in {example}"
+        )
     path = f"/{behind}" if behind.startswith("?") else behind
     return Target(backend, protocol, place, path, netloc if bare else "", model, version)
 

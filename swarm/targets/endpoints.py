@@ -208,7 +208,7 @@ def metrics_url(option: str, url: str) -> str:
     scheme, _, rest = url.rpartition("://")
     place, _, path = rest.partition("/")
     try:
-        if scheme not in ("", "http", "https"):
+        if scheme not in ("", "http", "https") or "#" in path:
             raise UsageError
         return f"{scheme or 'http'}://{place_of(option, place).address}/{path or 'metrics'}"
     except UsageError:

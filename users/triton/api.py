@@ -300,8 +300,8 @@ def serving(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def check(endpoint: Endpoint, fix: str = "") -> None:
     """A Triton, and with the model ready; `fix`: what to do where the backend's own is not there."""
-    other = f", or v2+{endpoint.protocol}:// if it is another server" if endpoint.settings else ""
-    foreign = f"no Triton does so: give Triton's {PORTS[endpoint.protocol]} port{other}"
+    other = f", or v2+{endpoint.protocol}:// for another server" if endpoint.settings else ""
+    foreign = f"if it is no Triton, give Triton's {PORTS[endpoint.protocol]} port{other}"
     question, backoff_s = QUESTIONS[endpoint.protocol], LONGEST_BACKOFF_S
     with open_api(endpoint, PATIENCE_S) as api:
         try:

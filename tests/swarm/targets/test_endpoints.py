@@ -1,5 +1,6 @@
 """Which endpoints are known, which a study asks, and which servers stand behind them."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from swarm.targets.endpoints import (
     endpoints_from_options,
     endpoints_from_ready,
     flag_of,
+    metrics_url,
     possible,
     servers_for,
     unasked,
@@ -134,6 +136,20 @@ def test_what_is_named_by_endpoints_needs_a_url() -> None:
     assert by_urls("--emulated-grpc-url", "h:1", "--endpoints", "onnx-grpc")[0] == ["emulated-grpc"]
     both = by_urls(*grpc, *gateway, "--endpoints", "onnx-grpc,gateway-http")
     assert both == (["gateway-http", "onnx-grpc"], "")
+
+
+@pytest.mark.parametrize(
+    ("url", "whole"),
+    [
+        ("h:2/m?name[]=a", "http://h:2/m?name[]=a"),
+        ("https://h:2", "https://h:2/metrics"),
+        ("http://h:2/m#top", ""),
+        ("ftp://h:2/m", ""),
+    ],
+)
+def test_the_url_of_a_page_is_whole_or_refused(url: str, whole: str) -> None:
+    with nullcontext() if whole else pytest.raises(UsageError, match="give host:port"):
+        assert metrics_url("--onnx-metrics-url", url) == whole
 
 
 def test_a_url_that_no_endpoint_is_asked_of_is_told() -> None:

@@ -25,7 +25,7 @@ SECRET = "hunter2-and-more"
 IMAGES = image_set(1)
 SERVICE, TRITON, TRITON_GRPC = "pytorch-http", "onnx-http", "onnx-grpc"
 NO_TOKEN = "requires a token; export it as INFERSWARM_TOKEN, or for this server only as"
-NO_TRITON = "; no Triton does so: give Triton's"
+NO_TRITON = "; if it is no Triton, give Triton's"
 HTTP_1 = "speaks HTTP/1.1, and gRPC needs HTTP/2"
 HTTP_2 = "speaks HTTP/2, as gRPC does"
 

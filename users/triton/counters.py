@@ -53,7 +53,9 @@ def own_stats(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
     found: Sequence[Mapping[str, Any]] = answer["model_stats"]
     if version:
         found = [stats for stats in found if str(stats.get("version")) == version]
-    return max(found, key=lambda stats: int(stats.get("version") or 0)) if found[1:] else found[0]
+    if not found:
+        raise LookupError(f"no statistics of the model{f', version {version}' if version else ''}")
+    return max(found, key=lambda stats: int(stats.get("version") or 0))
 
 
 def counted(stats: Mapping[str, Any]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def redacted_texts(value: Any) -> Any:
     return [redacted_texts(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def copy_guarded(source: str, target: str) -> None:
+def copy_escaped(source: str, target: str) -> None:
     """Copy a log, for `shutil.copytree`: servers and libraries write them, too."""
     with (
         Path(source).open(encoding="utf-8", errors="backslashreplace") as lines,

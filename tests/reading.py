@@ -27,6 +27,6 @@ def read_ledger(path: Path) -> Ledger:
     assert all(number <= found.lines for number, _ in records_of_runs(found))
     seals = Seals()
     lines = [
-        seals.opened(line, at) for at, line in enumerate(path.read_bytes().splitlines()[: found.lines], 1)
+        seals.open_line(line, at) for at, line in enumerate(path.read_bytes().splitlines()[: found.lines], 1)
     ]
     return Ledger(found.header, tuple(parsed(line) for line in lines[1:] if line), found.cut_line)

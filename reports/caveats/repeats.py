@@ -70,7 +70,7 @@ def compare_repeats(runs: Sequence[Summary], blocks: Mapping[Tag, RunBlocks]) ->
             logs = _logs(blocks[run.cell, run.repeat])
             if len(logs) >= LEAST_KEPT:
                 cells.setdefault(run.cell, []).append(RepeatLevel(run, logs))
-    said = {id(run): found for levels in cells.values() for run, found in _doubted(levels)}
+    said = {id(run): found for levels in cells.values() for run, found in _find_doubts(levels)}
     return [
         replace(run, caveats=without_consequences([*run.caveats, *said.get(id(run), ())])) for run in runs
     ]
@@ -81,7 +81,7 @@ def _logs(blocks: RunBlocks) -> Floats:
     return np.array([one.log_ns for one in sliced(seconds)])
 
 
-def _doubted(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat, ...]]]:
+def _find_doubts(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat, ...]]]:
     """The runs of a cell that are doubted: those that were slower beside other processes where the rest
     agree; or the first where it was slower and all others agree; else all.
     """
@@ -90,29 +90,33 @@ def _doubted(levels: Sequence[RepeatLevel]) -> list[tuple[Summary, tuple[Caveat,
     quiet_most = max(one.mean for one in levels if one not in loud)
     loud = [one for one in loud if one.mean > quiet_most]
     quiet = [one for one in levels if one not in loud]
-    if loud and differ(levels, KNOWN_CAUSE) and not differ(quiet):
-        text = f"it took {{}} on average beside other processes ({{}}), without them {_listed(quiet)}"
+    if loud and levels_differ(levels, KNOWN_CAUSE) and not levels_differ(quiet):
+        text = f"it took {{}} on average beside other processes ({{}}), without them {_list_levels(quiet)}"
         return [(one.run, (caveat("disturbed", text.format(one.ms, one.run.others_cpu)),)) for one in loud]
-    if not differ(levels):
+    if not levels_differ(levels):
         return []
     first, *others = sorted(levels, key=lambda one: one.run.repeat)
     means = [one.mean for one in others]
     gap = first.mean - max(means)
-    if len(others) >= LEAST_AGREEING and not differ(others) and gap > max(LEAST_DIFFERENCE, np.ptp(means)):
+    if (
+        len(others) >= LEAST_AGREEING
+        and not levels_differ(others)
+        and gap > max(LEAST_DIFFERENCE, np.ptp(means))
+    ):
         times = digits(exp(first.mean - float(np.mean(means))))
-        took = f"repeat {first.run.repeat} took {first.ms} on average, later ones {_listed(others)}"
+        took = f"repeat {first.run.repeat} took {first.ms} on average, later ones {_list_levels(others)}"
         text = f"{took}, which agree: {times} times as long, so it was still warming up"
         return [(first.run, (caveat("warming-up", text),))]
     times = digits(exp(max(one.mean for one in levels) - min(one.mean for one in levels)))
-    text = f"repeats took {_listed([first, *others])} on average: up to {times} times as long"
+    text = f"repeats took {_list_levels([first, *others])} on average: up to {times} times as long"
     return [(one.run, (caveat("repeats-differ", text),)) for one in levels]
 
 
-def _listed(levels: Sequence[RepeatLevel]) -> str:
+def _list_levels(levels: Sequence[RepeatLevel]) -> str:
     return listed([one.ms for one in levels])
 
 
-def differ(levels: Sequence[RepeatLevel], errors: float = 1.0) -> bool:
+def levels_differ(levels: Sequence[RepeatLevel], errors: float = 1.0) -> bool:
     """Whether some run's mean latency differs from another's by a quarter, and by more than seconds explain.
 
     The error of a mean is that of its slices, which all runs have in common, widened by how alike neighbours

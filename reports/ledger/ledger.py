@@ -15,7 +15,7 @@ from typing import Any
 
 from reports.ledger.files import check_regular, parsed
 from reports.ledger.records import OF_RUNS, check_record
-from reports.ledger.seals import Gap, Seals, header_checksum, named, sealed
+from reports.ledger.seals import Gap, Seals, name_lines, read_header_checksum, seal_record
 
 FILE_NAME = "ledger.jsonl"
 VERSION = 2
@@ -56,12 +56,12 @@ class LedgerWriter:
         self._header, self._written = 0, 0
         with open(path, "rb") as there:
             for self._written, line in enumerate(there, 1):
-                self._header = self._header if self._written > 1 else header_checksum(line) or 0
+                self._header = self._header if self._written > 1 else read_header_checksum(line) or 0
 
     def write(self, record: Record) -> None:
         """Appends one record as one line; ValueError where it holds NaN or an infinity, which JSON lacks."""
         text = json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
-        left, checksum = sealed(text, self._written + 1, self._header)
+        left, checksum = seal_record(text, self._written + 1, self._header)
         size = os.fstat(self._file.fileno()).st_size
         try:
             while left:
@@ -133,7 +133,7 @@ class Outline:
             later = [(run.first, tag) for tag, run in self.runs.items() if run.first >= gap.before]
             for tag in near or [tag for _, tag in (*sorted(ended)[-1:], *sorted(later)[:1])]:
                 found.setdefault(tag, []).append(gap)
-        return {tag: f"{named(gaps)} of the ledger: lost or changed" for tag, gaps in found.items()}
+        return {tag: f"{name_lines(gaps)} of the ledger: lost or changed" for tag, gaps in found.items()}
 
 
 def outline(path: Path | str) -> Outline:
@@ -148,7 +148,7 @@ def outline(path: Path | str) -> Outline:
     for number, whole in _lines(path):
         if broken:
             _whole(None, broken, path)
-        if (line := seals.opened(whole, number)) is None:
+        if (line := seals.open_line(whole, number)) is None:
             continue
         if number > 1 and (found := _OF_RUN.match(line)) and (tag := _tag(found, tags)):
             second = _SECOND.search(line, found.end())
@@ -183,7 +183,7 @@ def records_of_runs(found: Outline) -> Iterator[tuple[int, Record]]:
     for number, whole in _lines(found.path):
         if number > found.lines:
             return
-        if (line := seals.opened(whole, number)) is None:
+        if (line := seals.open_line(whole, number)) is None:
             continue
         record = _whole(_parse(line), number, found.path)
         if _of_run(record):

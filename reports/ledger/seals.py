@@ -17,7 +17,7 @@ MOST_NAMED = 3
 """Of the lines in a sentence."""
 
 
-def sealed(record: bytes, number: int, header: int) -> tuple[bytes, int]:
+def seal_record(record: bytes, number: int, header: int) -> tuple[bytes, int]:
     """A record in JSON with its seal, as a line; and its checksum. `header` is that of line 1, there 0."""
     body = b'%s,"line":%d' % (record[:-1], number)
     checksum = crc32(body, header)
@@ -37,7 +37,7 @@ class Gap:
         return str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
 
 
-def header_checksum(line: bytes) -> int | None:
+def read_header_checksum(line: bytes) -> int | None:
     """That of a ledger, as the seal of its first line states it; None without a seal."""
     seal = _seal_of(line)
     return int(seal[2]) if seal else None
@@ -64,7 +64,7 @@ class Seals:
     _headers: frozenset[int] = frozenset()
     _next: int = 1
 
-    def opened(self, line: bytes, at: int) -> bytes | None:
+    def open_line(self, line: bytes, at: int) -> bytes | None:
         """The record of a line of the file, without its seal; None where it does not count."""
         seal = _seal_of(line)
         if at == 1 and seal:
@@ -125,10 +125,10 @@ class Seals:
         )
         for places, what in told:
             if places:
-                yield f"{named(places)} of the ledger: {what}."
+                yield f"{name_lines(places)} of the ledger: {what}."
 
 
-def named(places: Sequence[int | Gap]) -> str:
+def name_lines(places: Sequence[int | Gap]) -> str:
     """`Line 7`, `Lines 7, 9 to 12`."""
     several = len(places) > 1 or str(places[0]).count(" ")
     more = f" and {len(places) - MOST_NAMED:,} more" if places[MOST_NAMED:] else ""

@@ -237,8 +237,8 @@ def standing(run: Summary, limit: Limit, cells: Cells, curve: Batches) -> Limit:
         return more
     if above and above.gains and limit.code in FULL:
         return _not_full(run, limit, above)
-    if found := beside(run, cells.fewest(run)):
-        if slowed := contention(run, limit, found):
+    if found := compare_with_fewest(run, cells.fewest(run)):
+        if slowed := find_contention(run, limit, found):
             return slowed
         if limit == wait_for_instance(run) and runs_free(run, found):
             return wait_for_instance(run, MORE_INSTANCES)
@@ -409,7 +409,7 @@ def _channels(run: Summary) -> Hashable:
     return run.channels, run.topology
 
 
-def beside(run: Summary, fewest: Sequence[Summary]) -> Beside | None:
+def compare_with_fewest(run: Summary, fewest: Sequence[Summary]) -> Beside | None:
     """The two of a run and those of its cell's fewest users; None where no size tells of both."""
     rates = [one.counts.images_per_s or 0.0 for one in fewest]
     if not rates or not median(rates):
@@ -441,7 +441,7 @@ def _executed_alike(run: Summary, other: Summary) -> bool:
     return 1 / SAME_BATCH <= (ratio(here, there) or 0.0) <= SAME_BATCH
 
 
-def contention(run: Summary, limit: Limit, found: Beside) -> Limit | None:
+def find_contention(run: Summary, limit: Limit, found: Beside) -> Limit | None:
     """Executions that slow each other, in place of a limit; None where they do not, or hold up little.
 
     Of one instance only one runs at a time.

@@ -168,7 +168,7 @@ def asked_how(endpoint: Endpoint) -> dict[str, Any]:
 
 
 @contextmanager
-def removed_if_refused(folder: Path) -> Iterator[None]:
+def remove_if_refused(folder: Path) -> Iterator[None]:
     """Leave no folder of a study that cannot begin."""
     try:
         yield

@@ -15,7 +15,7 @@ from swarm.launcher.launch_info import BEGAN
 from swarm.output import report_process
 from swarm.output.dispatch import Dispatcher
 from swarm.output.gate import Gate
-from swarm.redaction import copy_guarded
+from swarm.redaction import copy_escaped
 from swarm.study.conductor import Conductor
 from swarm.targets.embedded import EmbeddedServers
 
@@ -53,7 +53,7 @@ class StudyEnd:
             if self.worker_logs:
                 ignored, logs = shutil.ignore_patterns(BEGAN), self.folder / "logs"
                 shutil.copytree(
-                    self.worker_logs, logs, ignore=ignored, copy_function=copy_guarded, dirs_exist_ok=True
+                    self.worker_logs, logs, ignore=ignored, copy_function=copy_escaped, dirs_exist_ok=True
                 )
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")

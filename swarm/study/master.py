@@ -32,7 +32,7 @@ from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
 from swarm.output.dispatch import Dispatcher
 from swarm.output.gate import Gate
-from swarm.output.results_folder import header, make_folder, new_folder, open_ledger, removed_if_refused
+from swarm.output.results_folder import header, make_folder, new_folder, open_ledger, remove_if_refused
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell
 from swarm.plan.estimate import in_words, shorten
@@ -201,7 +201,7 @@ class Master:
             head = self._header(options, schedule, size)
             # From here to the study's end nothing waits, and so nothing kills this in between.
             folder = new_folder(Path(options.results_dir), self._study.name)
-            with removed_if_refused(folder):
+            with remove_if_refused(folder):
                 self._gate.keep(folder)
                 ledger = open_ledger(folder, head)
         except UsageError as error:

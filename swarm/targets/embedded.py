@@ -16,7 +16,7 @@ from swarm.errors import UsageError
 from swarm.launcher.orphans import new_folder, remove_folders
 from swarm.options.model import Options
 from swarm.plan.matrix import Size, StudyDefinition
-from swarm.redaction import copy_guarded
+from swarm.redaction import copy_escaped
 from swarm.targets.endpoints import servers_for
 from users.backends.registry import backends
 from users.endpoint import Endpoint
@@ -143,7 +143,7 @@ class EmbeddedServers:
     def copy_logs(self, folder: Path) -> None:
         """The servers' logs so far, into `folder`."""
         if self._logs is not None:
-            shutil.copytree(self._logs, folder, copy_function=copy_guarded, dirs_exist_ok=True)
+            shutil.copytree(self._logs, folder, copy_function=copy_escaped, dirs_exist_ok=True)
 
     def stop(self) -> None:
         """Close its standard input, wait, and kill it if it does not end. Safe to call twice.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from flask import Flask, Response
 
-from swarm.redaction import RedactedLedger, copy_guarded, guard_output, redact_exceptions
+from swarm.redaction import RedactedLedger, copy_escaped, guard_output, redact_exceptions
 from swarm.web.page import open_page
 from tests.swarm.web_stand import web_ui
 from users.redact import spellings
@@ -120,7 +120,7 @@ def test_ledgers_and_copied_logs(token: None, tmp_path: Path) -> None:
     kept = f'{{"reason":"<{HIDDEN}>","told":[{{"of":["{HIDDEN}"]}}],"line":1,'
     assert (tmp_path / "ledger.jsonl").read_text().startswith(kept)
     (tmp_path / "log").write_bytes(b"\xff a line\r\n" + TOKEN.encode() + b"\x1b[2J\n")
-    copy_guarded(str(tmp_path / "log"), str(tmp_path / "copy"))
+    copy_escaped(str(tmp_path / "log"), str(tmp_path / "copy"))
     assert (tmp_path / "copy").read_text() == f"\\xff a line\n{HIDDEN}\\x1b[2J\n"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reports.caveats.client import taken_by_others
-from reports.caveats.repeats import RepeatLevel, compare_repeats, differ
+from reports.caveats.repeats import RepeatLevel, compare_repeats, levels_differ
 from reports.fold.samples import OthersUse
 from reports.fold.windows import Results
 from reports.histogram.codec import decoded, encoded_ns
@@ -96,11 +96,11 @@ def test_alike_repeats_are_hardly_ever_called_different(correlation: float, spre
     series = NOISE.copy()
     for at in range(1, series.shape[-1]):
         series[..., at] = correlation * series[..., at - 1] + np.sqrt(1 - correlation**2) * series[..., at]
-    assert sum(differ(levels(spread * each, 10, 10, 10)) for each in series) < 20
+    assert sum(levels_differ(levels(spread * each, 10, 10, 10)) for each in series) < 20
 
 
 def test_repeats_that_differ_by_twice_are_found_through_noise() -> None:
-    found = [differ(levels(0.1 * each, 10, 20, 10)) for each in NOISE]
+    found = [levels_differ(levels(0.1 * each, 10, 20, 10)) for each in NOISE]
     assert sum(found) > 0.99 * len(found)
 
 

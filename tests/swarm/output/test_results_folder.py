@@ -19,7 +19,7 @@ from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.options.parse import add_options, resolve
 from swarm.output import results_folder
-from swarm.output.results_folder import about, header, new_folder, open_ledger, removed_if_refused
+from swarm.output.results_folder import about, header, new_folder, open_ledger, remove_if_refused
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.targets.endpoints import FIVE, chosen, endpoints_from_ready
 from swarm.targets.servers import Servers
@@ -199,7 +199,7 @@ def test_a_study_that_a_full_disk_refuses_leaves_no_folder(tmp_path: Path) -> No
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(UsageError, match="File too large"), removed_if_refused(folder):
+        with pytest.raises(UsageError, match="File too large"), remove_if_refused(folder):
             open_ledger(folder, {"kind": "header"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

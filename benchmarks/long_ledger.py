@@ -12,7 +12,7 @@ import numpy as np
 from reports.fold.records import epoch_s, iso
 from reports.histogram.codec import encoded_ns
 from reports.ledger.ledger import FILE_NAME, VERSION
-from reports.ledger.seals import sealed
+from reports.ledger.seals import seal_record
 
 STARTED = "2026-11-21T11:00:00Z"
 KINDS, PER_SECOND, NS = 20, 25, 1_000_000_000
@@ -52,7 +52,7 @@ def write_study(folder: Path, plan: Sequence[Mapping[str, Any]], seconds: int, w
     with open(folder / FILE_NAME, "wb") as file:
         checksum = 0
         for number, text in enumerate(lines_of_study(header, seconds, told), 1):
-            whole, made = sealed(text.encode(), number, checksum)
+            whole, made = seal_record(text.encode(), number, checksum)
             checksum = checksum or made
             file.write(whole)
 

@@ -209,7 +209,7 @@ def test_what_fits_is_told_from_what_does_not() -> None:
     assert seals.open_line(lines[0], 1) == b'{"a":1}'
     assert seals.header_changed
     older = Seals()
-    assert [older.opened(line, at) for at, line in enumerate((b"{}", b"x"), 1)] == [b"{}", b"x"]
+    assert [older.open_line(line, at) for at, line in enumerate((b"{}", b"x"), 1)] == [b"{}", b"x"]
     assert [*older.sentences()] == []
 
 

@@ -108,7 +108,7 @@ class CellPart:
         pacer.close()
         return {
             "sent": self.assignment.sent,
-            "phase_ns": scheduled_ns(phase_ns, self._orders),
+            "phase_ns": scheduled_ns(phase_ns, self._orders) if self._orders else 0,
             **{name: getattr(pacer, name) if pacer.paced else None for name in OF_PACER},
             **({"dropped_by_s": sorted(pacer.dropped_by_s.items())} if pacer.dropped else {}),
         }

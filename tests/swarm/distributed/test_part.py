@@ -181,6 +181,12 @@ def test_a_worker_without_a_part_answers_with_none(process: OneProcess) -> None:
     assert process.phase("cool_down", *both("drain")) == {}
 
 
+def test_a_run_that_is_stopped_before_its_first_phase_is_drained(process: OneProcess) -> None:
+    process.begin(CLOSED, OPEN)
+    told = process.ask("drain", patience_s=5)["parts"]
+    assert [(one["phase_ns"], one["sent"], one["abandoned"]) for one in told] == [(0, 0, 0)] * 2
+
+
 @pytest.mark.parametrize(
     ("seconds", "arrivals", "rate", "phase_s", "scheduled_s"),
     [

@@ -86,14 +86,23 @@ def test_a_batch_counts_as_one_request_of_many_images(
     assert after["compute_ns"] > before["compute_ns"]
 
 
-@pytest.mark.parametrize("index", [1, 2], ids=["http", "grpc"])
-def test_a_model_that_is_not_there(endpoints: list[Endpoint], images: ImageSet, index: int) -> None:
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (1, 'HTTP 400 {"error":"Model version not ready"}'),
+        (2, "NOT_FOUND Request for unknown model: 'resnet' is not found"),
+    ],
+    ids=["http", "grpc"],
+)
+def test_a_model_that_is_not_there(
+    endpoints: list[Endpoint], images: ImageSet, index: int, words: str
+) -> None:
     wrong = Endpoint.from_dict({**endpoints[index].to_dict(), "model": "resnet"})
     with pytest.raises(UsageError) as caught:
         check_target(wrong, images, print)
     assert str(caught.value) == (
         f"{flag_of(wrong)} {wrong.address}: has no model 'resnet' that is ready "
-        "(it has null, openclip_vit_b32); name another by --onnx-model"
+        f"({words}; it has null, openclip_vit_b32); name another by --onnx-model"
     )
 
 

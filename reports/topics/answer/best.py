@@ -125,7 +125,7 @@ def _lowest_latency(study: Study) -> str:
     apart = told_from_best(ways[lowest], [ways[way] for way in others], p50_ms)
     alike = [study.named(way) for way, shown in zip(others, apart, strict=True) if shown is False]
     also = f"; not significantly higher: {listed(alike)}" if alike else ""
-    name = f"{study.named(lowest)}{' (unconfirmed)' if None in apart else ''}"
+    name = f"{study.named(lowest)}{' (unconfirmed)' if None in apart and not alike else ''}"
     return f"Lowest p50 of single images: {name}, {figures[lowest].alone(milliseconds)} ms{also}."
 
 

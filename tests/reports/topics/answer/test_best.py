@@ -262,6 +262,7 @@ def test_the_lowest_latency_of_single_images_is_of_all_that_repeats_do_not_show_
     add_way(book, "trt-grpc", [10])
     book.caveat({"cell": "trt-grpc/b1/c1", "repeat": 1}, "client-bound", "worker w0 at 98 % CPU")
     add_way(book, "onnx-grpc", [40], batch=8)
+    add_way(book, "pytorch-http", [30])
     assert row(load_study(book.write(tmp_path)), "Best").endswith(
         "Lowest p50 of single images: onnx-grpc, 10.7 ms; not significantly higher: onnx-http."
     )

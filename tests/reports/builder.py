@@ -188,8 +188,9 @@ class Book:
         self.records.append(line | {"utc": "2026-11-21T11:09:00Z"})
 
     def write(self, directory: Path) -> Path:
-        """Writes the ledger into a directory and returns the directory."""
+        """Writes the ledger into a directory, in place of one that is there, and returns the directory."""
         directory.mkdir(parents=True, exist_ok=True)
+        (directory / FILE_NAME).unlink(missing_ok=True)
         writer = LedgerWriter(directory / FILE_NAME)
         for record in (self.header, *self.records):
             writer.write(record)
